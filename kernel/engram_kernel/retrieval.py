@@ -1,0 +1,101 @@
+"""Retrieval: collect candidates from rankers, re-score, fuse, cut to the limit, explain.
+
+Filtering happens before every ranker's cut: each gets the Selection of allowed memories, so a narrow filter never
+empties a result that exists. Equal scores are ordered by memory id, so the order is reproducible.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Protocol, TypeVar
+
+from engram_kernel.model import Memory
+from engram_kernel.query import Query
+from engram_kernel.store import Reader, Selection
+
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A memory proposed by one ranker; `score` lies in 0..1 and is comparable between queries."""
+
+    number: int
+    score: float
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchRequest:
+    """What to look for. `weights` names the signals that take part and their shares; they are scaled to sum to 1.
+
+    `depth` is each ranker's cut; `pool` holds memories to be considered even when no ranker proposes them.
+    A signal that is missing from `weights`, has weight 0 or is not available takes no part.
+    """
+
+    text: str
+    query: Query
+    weights: Mapping[str, float]
+    limit: int = 10
+    depth: int = 200
+    pool: tuple[Memory, ...] = ()
+    now: datetime | None = None
+
+
+class Ranker(Protocol):
+    """A signal that can propose memories by itself, such as BM25 or vector similarity."""
+
+    name: str
+
+    def rank(self, text: str, selection: Selection, depth: int) -> Sequence[Candidate]:
+        """The best `depth` members of `selection`, best first; empty when the text holds nothing to search."""
+        ...
+
+
+class Scorer(Protocol):
+    """A signal that can only judge candidates, such as recency or priority."""
+
+    name: str
+
+    def active(self, request: SearchRequest) -> bool: ...
+
+    def score(self, request: SearchRequest, candidates: Sequence[Memory], base: Mapping[int, float]) -> Mapping[int, float]:
+        """A score in 0..1 for each memory number; `base` holds the best ranker score of each candidate."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A memory with its fused score and the share each signal contributed to it."""
+
+    memory: Memory
+    score: float
+    parts: Mapping[str, float] = field(default_factory=dict)
+    details: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """The result: hits best first, the signals that took part, and how many memories were allowed and considered."""
+
+    hits: Sequence[Hit]
+    signals: Sequence[str]
+    allowed: int
+    considered: int
+    failed: Sequence[str] = ()
+
+
+class Guard(Protocol):
+    """Calls a plugin's function for a read; returns None, and records the failure, when it raises."""
+
+    def __call__(self, owner: object, call: Callable[[], R], /) -> R | None: ...
+
+
+class Retriever(Protocol):
+    """Runs the pipeline; a fusion plugin provides it."""
+
+    def search(self, reader: Reader, request: SearchRequest) -> Ranking:
+        """Never fails because one signal fails: that signal is left out and named in `failed`."""
+        ...

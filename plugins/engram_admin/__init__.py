@@ -1,0 +1,1 @@
+"""Operator tools: backup, verify, status, doctor."""

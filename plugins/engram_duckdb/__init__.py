@@ -1,0 +1,1 @@
+"""DuckDB store: keeps memories in one DuckDB file."""

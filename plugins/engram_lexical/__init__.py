@@ -1,0 +1,1 @@
+"""Lexical search: BM25 over Unicode tokens."""

@@ -1,0 +1,1 @@
+"""MCP server: speaks MCP to hosts."""

@@ -1,0 +1,1 @@
+"""Thought store: 13 tools."""
