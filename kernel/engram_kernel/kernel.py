@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -51,6 +51,7 @@ class Kernel:
         self.checks: list[Check] = []
         self.approvers: list[approval.Approver] = []
         self.retriever: Retriever
+        self.on_tools_changed: list[Callable[[], Awaitable[None]]] = []
         self._declared: dict[str, Collection] = {}
         self._threads = ThreadPoolExecutor(config.owner.workers, "tool")
         self._log = structlog.get_logger("kernel")
@@ -123,6 +124,11 @@ class Kernel:
 
     def collections(self) -> Sequence[Collection]:
         return self.store.cards(Collection)
+
+    async def tools_changed(self) -> None:
+        """Tell the transports that sessions may now see other tools."""
+        for tell in self.on_tools_changed:
+            await tell()
 
     def may_write(self, plugin_name: str) -> bool:
         plugin = self.plugins.named(plugin_name)
