@@ -15,13 +15,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel
+
 from engram_kernel.config import ENVIRONMENT, Config
 from engram_kernel.discovery import discover
 from engram_kernel.hookspecs import Hooks
 from engram_kernel.kernel import Kernel
 from engram_kernel.manifest import Manifest
 from engram_kernel.tools import Prompt, Registry, Resource, Tool
-from pydantic import BaseModel
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -244,6 +245,10 @@ def _shape(schema: Mapping[str, Any], depth: int = 0) -> str:
         f"`{name}`" + (f": {_shape(item, depth + 1)}" if item.get("type") in ("object", "array") else "") for name, item in names.items()
     ]
     return "{" + ", ".join(inner) + "}"
+
+
+def _member(name: str, item: Mapping[str, Any], depth: int) -> str:
+    return f"`{name}`: {_shape(item, depth + 1)}" if item.get("type") in ("object", "array") else f"`{name}`"
 
 
 def _resource(item: Resource) -> tuple[str, str, str, str]:

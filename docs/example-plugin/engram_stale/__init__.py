@@ -1,0 +1,1 @@
+"""An example plugin: memories that nobody has touched for a long time."""
