@@ -70,6 +70,8 @@ def _try(folder: Path, say: Callable[[str], Mapping[str, Any]]) -> tuple[wire.Li
 
 
 def _is_held(folder: Path) -> bool:
+    if not (folder / lease.LOCK).exists():
+        return False
     probe = lease.Lease(folder)
     free = probe.acquire()
     probe.release()
