@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -84,6 +85,8 @@ class Plugins:
     """All plugins of this process."""
 
     def __init__(self, *, trace: bool = False) -> None:
+        if not structlog.is_configured():  # its own default would print to stdout, where a protocol may run
+            structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
         self.manager = pluggy.PluginManager(GROUP)
         self.manager.add_hookspecs(Hooks)
         self.all: list[Plugin] = []
