@@ -8,10 +8,9 @@ import os
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
-
-import structlog
 
 from engram_kernel import __version__
 from engram_kernel.errors import EngramError, InvalidInput
@@ -175,8 +174,9 @@ async def _stop(request: Request) -> Any:
     others = owner.session_count() - 1
     if others and not request.params.get("force"):
         raise InvalidInput(f"{others} other sessions are connected.", next_step="Close them first, or stop with force.")
-    structlog.get_logger("owner").info("asked to stop")
-    asyncio.get_running_loop().call_later(0.05, owner.stop)
+    leave = partial(owner.hand_over, __version__, request.params.get("successor")) if "successor" in request.params else owner.stop
+    # A moment later, so that the answer is on its way before the sessions end.
+    asyncio.get_running_loop().call_later(0.05, leave)
     return {"stopping": True}
 
 

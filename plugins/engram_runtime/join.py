@@ -44,7 +44,7 @@ def join(
             if start is None:
                 raise JoinError("No owner is running for this data folder.", "none")
             # A starting owner needs a moment to take the lease; ask again only when it must have failed.
-            if time.monotonic() - started > 5 and not _awaits_newer(folder):
+            if time.monotonic() - started > 5 and not _awaits_successor(folder):
                 started = time.monotonic()
                 start()
         if time.monotonic() > end:
@@ -78,11 +78,12 @@ def _is_held(folder: Path) -> bool:
     return not free
 
 
-def _awaits_newer(folder: Path) -> bool:
-    """Whether a newer version has just asked the owner to step down: it starts the next one, not we."""
+def _awaits_successor(folder: Path) -> bool:
+    """Whether the last owner has just left for a newer version or a named process: that one starts the next, not we."""
     try:
         wanted = json.loads((folder / lease.HANDOVER).read_text(encoding="utf-8"))
-        return time.time() - wanted["time"] < HANDOVER_GRACE and wire.newer(wanted["version"], __version__)
+        recent = time.time() - wanted["time"] < HANDOVER_GRACE
+        return recent and (wanted.get("pid") is not None or wire.newer(wanted["version"], __version__))
     except (OSError, ValueError, KeyError, TypeError):
         return False
 

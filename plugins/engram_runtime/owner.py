@@ -159,7 +159,7 @@ class Owner:
             facts = session_facts(said, self._config_file)
         except HelloRefused as refusal:
             if refusal.reason == "handover":
-                self._hand_over(refusal.version)
+                self.hand_over(refusal.version)
             await _reply(writer, {"ok": False, "reason": refusal.reason, "text": str(refusal)})
             return
         except EngramError as error:
@@ -172,10 +172,11 @@ class Owner:
         await _reply(writer, {"ok": True, "version": __version__, "pid": os.getpid()})
         await transport.serve(StreamConnection(reader, writer, {**said, **facts, "owner": self}), kernel)
 
-    def _hand_over(self, version: str) -> None:
-        """A newer client wants a newer owner: remember for whom we leave, so that no older client starts another like us."""
-        lease.write_private(self.folder / lease.HANDOVER, json.dumps({"version": version, "time": time.time()}))
-        self._log.info("handing over", to=version)
+    def hand_over(self, version: str, pid: int | None = None) -> None:
+        """Leave for a newer client's owner, or for the process `pid`: remember it, so that no other client starts one."""
+        record = {"version": version, "time": time.time(), "pid": pid}
+        lease.write_private(self.folder / lease.HANDOVER, json.dumps(record))
+        self._log.info("handing over", to=version, pid=pid)
         self.stop()
 
     def _restart_idle(self) -> None:

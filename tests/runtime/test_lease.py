@@ -9,7 +9,13 @@ from pathlib import Path
 
 from engram_runtime import lease
 
-HOLD = "import sys,pathlib; from engram_runtime.lease import Lease; print(Lease(pathlib.Path(sys.argv[1])).acquire(), flush=True); sys.stdin.read()"
+HOLD = """
+import pathlib, sys
+from engram_runtime.lease import Lease
+held = Lease(pathlib.Path(sys.argv[1]))
+print(held.acquire(), flush=True)
+sys.stdin.read()
+"""
 
 
 def test_one_process_holds_the_lease_and_its_death_frees_it(tmp_path: Path) -> None:

@@ -169,5 +169,6 @@ def test_unknown_flags_are_ignored_with_a_note() -> None:
 
 
 def test_the_pipe_imports_nothing_heavy() -> None:
-    code = "import engram_runtime.pipe, sys; print([m for m in ('mcp','duckdb','numpy','pydantic','yaml','click','asyncio') if m in sys.modules])"
+    heavy = ("mcp", "duckdb", "numpy", "pydantic", "yaml", "click", "asyncio")
+    code = f"import engram_runtime.pipe, sys; print([name for name in {heavy} if name in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import stat
 from pathlib import Path
 
@@ -41,7 +40,9 @@ def test_the_data_line_is_read_without_yaml(tmp_path: Path, line: str, value: st
 
 
 def test_aliases_of_the_other_store_carry_over() -> None:
-    env = places.environment({"ENGRAVA_DB_PATH": "/x/agent.db", "ENGRAVA_MCP_READ_ONLY": "yes", "ENGRAVA_MCP_CONFIG": "/c.yaml", "PATH": "/bin"})
+    env = places.environment(
+        {"ENGRAVA_DB_PATH": "/x/agent.db", "ENGRAVA_MCP_READ_ONLY": "yes", "ENGRAVA_MCP_CONFIG": "/c.yaml", "PATH": "/bin"}
+    )
     assert env == {"ENGRAM_DATA": "/x/agent.db.engram", "ENGRAM_READ_ONLY": "yes", "ENGRAM_CONFIG": "/c.yaml"}
     assert places.environment({"ENGRAVA_DB_PATH": "/x", "ENGRAM_DATA": "/y"}) == {"ENGRAM_DATA": "/y"}
 
@@ -58,4 +59,4 @@ def test_the_socket_is_the_same_for_every_spelling_of_a_folder(tmp_path: Path) -
 def test_a_private_folder_is_closed_to_others(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     folder.mkdir(mode=0o755)
-    assert stat.S_IMODE(os.stat(places.private_folder(folder)).st_mode) == 0o700
+    assert stat.S_IMODE(places.private_folder(folder).stat().st_mode) == 0o700
