@@ -1,0 +1,202 @@
+"""The results of every thought tool. Keys are the published contract; what we add is small and named here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from engram_kernel.arguments import Result
+from pydantic import Field
+
+_ABSENT: Any = Field(None, exclude_if=lambda value: value is None)
+"""A key that is left out of the answer when it has nothing to say."""
+
+
+class Thought(Result):
+    """The 28 published keys."""
+
+    thought_id: str
+    thought_type: str
+    essence: str
+    content: str
+    priority: str
+    lifecycle_status: str
+    created_cycle: int
+    updated_cycle: int
+    source: str
+    confidence: float | None
+    source_type: str
+    confirmation_count: int
+    visibility: str
+    access_count: int
+    last_accessed_at: str | None
+    action_outcome_score: float | None
+    consolidated_from: list[str] | None
+    embedding_ref: str | None
+    created_at: str | None
+    updated_at: str | None
+    expires_at: str | None
+    valid_from: str | None
+    valid_until: str | None
+    metadata: dict[str, Any]
+    provenance: dict[str, Any] | None
+    pinned: bool
+    archived_at: str | None
+    archived_at_cycle: int | None
+
+
+class EdgeRecord(Result):
+    """The 11 published keys."""
+
+    edge_id: str
+    from_thought_id: str
+    to_thought_id: str
+    edge_type: str
+    weight: float
+    created_cycle: int
+    source: str
+    decay_multiplier: float
+    valid_from: str | None
+    valid_until: str | None
+    metadata: dict[str, Any]
+
+
+class Revision(Result):
+    """One entry of a thought's history."""
+
+    revision: int
+    state: str
+    thought: Thought
+
+
+class FoundThought(Result):
+    found: bool
+    thought: Thought | None
+    revision: int | None = _ABSENT
+    history: list[Revision] | None = _ABSENT
+    history_total: int | None = _ABSENT
+
+
+class StoredFields(Result):
+    thought_id: str
+    essence: str
+    thought_type: str
+    priority: str
+    lifecycle_status: str
+
+
+class Stored(Result):
+    """`created` is false when an equal thought was confirmed; `ignored` names arguments that then had no effect."""
+
+    thought: StoredFields
+    created: bool
+    revision: int
+    restored: bool | None = _ABSENT
+    ignored: list[str] | None = _ABSENT
+
+
+class UpdatedFields(Result):
+    thought_id: str
+    essence: str
+    priority: str
+    lifecycle_status: str
+
+
+class Updated(Result):
+    thought: UpdatedFields
+    revision: int
+
+
+class LinkedFields(Result):
+    edge_id: str
+    from_thought_id: str
+    to_thought_id: str
+    edge_type: str
+    weight: float
+    metadata: dict[str, Any]
+
+
+class Linked(Result):
+    edge: LinkedFields
+
+
+class Deleted(Result):
+    deleted: bool
+
+
+class Hit(Result):
+    """`essence` and what follows only with `explain`, except `valid_until`, which marks an ended thought."""
+
+    thought_id: str
+    score: float
+    valid_until: str | None = _ABSENT
+    essence: str | None = _ABSENT
+    lifecycle_status: str | None = _ABSENT
+    updated_at: str | None = _ABSENT
+    signals: dict[str, float] | None = _ABSENT
+    details: dict[str, str] | None = _ABSENT
+
+
+class Filtered(Result):
+    criteria: dict[str, str]
+    scanned: int
+    matched: int
+    dropped: int
+
+
+class Found(Result):
+    results: list[Hit]
+    backends_used: list[str]
+    filtered: Filtered | None = _ABSENT
+    failed_backends: list[str] | None = _ABSENT
+    total: int | None = _ABSENT
+
+
+class Keywords(Result):
+    results: list[Hit]
+    total: int | None = _ABSENT
+
+
+class Listing(Result):
+    """`next_offset` is present when more can be read; `total` counts all matches."""
+
+    thoughts: list[Thought]
+    count: int
+    limit: int
+    offset: int
+    total: int
+    next_offset: int | None = _ABSENT
+
+
+class Edges(Result):
+    edges: list[EdgeRecord]
+    count: int
+    total: int
+    next_offset: int | None = _ABSENT
+
+
+class Rows(Result):
+    columns: list[str]
+    rows: list[dict[str, Any]]
+    total: int
+    next_offset: int | None = _ABSENT
+
+
+class Count(Result):
+    total: int
+    by_type: dict[str, int]
+
+
+class ThoughtCount(Count):
+    by_status: dict[str, int]
+
+
+class Metrics(Result):
+    thoughts: ThoughtCount
+    edges: Count
+    storage_total_bytes: int
+    measured: bool
+
+
+class Stats(Result):
+    thought_count: int
+    metrics: Metrics
