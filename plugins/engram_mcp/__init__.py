@@ -1,1 +1,1 @@
-"""MCP server: speaks MCP to hosts."""
+"""MCP server: speaks the Model Context Protocol to hosts, in both protocol eras."""
