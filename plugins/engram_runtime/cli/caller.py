@@ -1,0 +1,110 @@
+"""`Caller`: what every command finds in click's context object; it connects to the owner only when it is needed."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar
+
+import click
+
+from engram_runtime import places
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Progress: TypeAlias = Callable[[float, float | None, str | None], None]
+
+
+class Connected(Protocol):
+    """The part of the owner's client that the command line uses."""
+
+    folder: Path
+
+    def call(
+        self, tool: str, arguments: Mapping[str, Any] | None = None, *, operator: bool = False, progress: Progress | None = None
+    ) -> Any: ...
+
+    def request(self, method: str, params: Mapping[str, Any] | None = None) -> Any: ...
+
+    def close(self) -> None: ...
+
+
+class Connect(Protocol):
+    """Opens a connection. Raises EngramError."""
+
+    def __call__(self, env: Mapping[str, str], *, config: str | None, data: str | None, json: bool, start: bool) -> Connected: ...
+
+
+class Caller:
+    """Implements the kernel's `Client`. `config`, `data` and `json` are the global options, settled before a command runs."""
+
+    def __init__(self, connect: Connect | None = None, environ: Mapping[str, str] | None = None) -> None:
+        self.env = places.environment(os.environ if environ is None else environ)
+        self.config: str | None = None
+        self.data: str | None = None
+        self.json = False
+        self._connect = connect
+        self._client: Connected | None = None
+
+    @property
+    def folder(self) -> Path:
+        """The data folder, known without an owner."""
+        return places.data_folder(self.env, self.config, self.data)
+
+    @property
+    def config_file(self) -> Path:
+        """The configuration file that an edit goes to: the given one, else the user's."""
+        return places.config_files(self.env, self.config)[-1][1]
+
+    def connected(self, *, start: bool = True) -> Connected:
+        """The connection to the owner. Raises EngramError; LeaseHeld when none runs and `start` is off."""
+        if self._client is None:
+            self._client = (self._connect or _owner())(self.env, config=self.config, data=self.data, json=self.json, start=start)
+        return self._client
+
+    def call(
+        self, tool: str, arguments: Mapping[str, Any] | None = None, *, operator: bool = False, progress: Progress | None = None
+    ) -> Any:
+        return self.connected().call(tool, dict(arguments or {}), operator=operator, progress=progress)
+
+    def request(self, method: str, params: Mapping[str, Any] | None = None) -> Any:
+        return self.connected().request(method, dict(params or {}))
+
+    def show(self, data: Any, render: Callable[[Any], None]) -> None:
+        if self.json:
+            print_json(data)
+        else:
+            render(data)
+
+    def close(self) -> None:
+        if self._client is not None:
+            self._client.close()
+            self._client = None
+
+
+def print_json(data: Any) -> None:
+    """One JSON document on stdout, in the characters that the terminal can show."""
+    plain = (sys.stdout.encoding or "").lower().replace("-", "") != "utf8"
+    click.echo(json.dumps(data, indent=2, ensure_ascii=plain, default=str))
+
+
+def _owner() -> Connect:
+    from engram_runtime.client import OwnerClient
+
+    return OwnerClient.connect
+
+
+def caller_of(context: click.Context) -> Caller:
+    """The Caller of this run; made on first use. Contexts below the root inherit it."""
+    root = context.find_root()
+    if not isinstance(root.obj, Caller):
+        root.obj = Caller()
+    return root.obj
+
+
+def pass_caller(command: Callable[Concatenate[Caller, P], R]) -> Callable[P, R]:
+    """Decorator: the command gets the Caller as its first argument."""
+    return click.make_pass_decorator(Caller, ensure=True)(command)
