@@ -1,0 +1,1 @@
+"""A plugin that writes to standard output wherever it can."""
