@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import click
 from pydantic import BaseModel
 
 from engram_kernel.config import ENVIRONMENT, Config
@@ -23,6 +24,8 @@ from engram_kernel.hookspecs import Hooks
 from engram_kernel.kernel import Kernel
 from engram_kernel.manifest import Manifest
 from engram_kernel.tools import Prompt, Registry, Resource, Tool
+from engram_runtime.cli.failures import EXIT_CODES
+from engram_runtime.cli.lazy import load
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -86,7 +89,9 @@ _OTHER_VARIABLES = """Also read, but not keys of the file:
 | --- | --- |
 | `ENGRAM_CONFIG` | A configuration file, read after the user's own |
 | `ENGRAM_TRACE_HOOKS` | Logs every hook call |
-| `ENGRAVA_MCP_CONFIG`, `ENGRAVA_DB_PATH`, `ENGRAVA_MCP_READ_ONLY` | Older names of `ENGRAM_CONFIG`, `ENGRAM_DATA` and `ENGRAM_READ_ONLY`; ours win when both are set |"""
+| `ENGRAVA_MCP_CONFIG` | The same as `ENGRAM_CONFIG`, which wins when both are set |
+| `ENGRAVA_DB_PATH` | The same as `ENGRAM_DATA`, which wins; for a database file, a folder beside it |
+| `ENGRAVA_MCP_READ_ONLY` | The same as `ENGRAM_READ_ONLY`, which wins |"""
 
 _EXAMPLE = """```yaml
 data: ~/memory
@@ -236,6 +241,8 @@ def _json_limits(item: Mapping[str, Any]) -> str:
 
 def _shape(schema: Mapping[str, Any], depth: int = 0) -> str:
     """The fields of a result in one line, two levels deep."""
+    if real := [option for option in schema.get("anyOf", ()) if option.get("type") != "null"]:
+        return _shape(real[0], depth)
     if schema.get("type") == "array":
         return f"list of {_shape(schema.get('items', {}), depth)}"
     names = schema.get("properties") or {}
@@ -248,7 +255,8 @@ def _shape(schema: Mapping[str, Any], depth: int = 0) -> str:
 
 
 def _member(name: str, item: Mapping[str, Any], depth: int) -> str:
-    return f"`{name}`: {_shape(item, depth + 1)}" if item.get("type") in ("object", "array") else f"`{name}`"
+    shape = _shape(item, depth + 1)
+    return f"`{name}`: {shape}" if shape.startswith(("{", "list")) else f"`{name}`"
 
 
 def _resource(item: Resource) -> tuple[str, str, str, str]:
@@ -294,6 +302,37 @@ def _hook(name: str, plugins: Sequence[str]) -> Iterator[str]:
     yield f"Built-in plugins that implement it: {users}." if users else f"This is {EXTENSION_POINTS.get(name, 'not used')}."
 
 
+# --- commands --------------------------------------------------------------------------------------------------------
+
+
+def command_line() -> str:
+    rows = [(manifest, entry) for manifest in manifests() for entry in manifest.commands]
+    parts = [
+        "# Command reference",
+        NOTE,
+        "Source: the commands that the manifests of the built-in plugins name.",
+        "Every command takes `--json` (print JSON for programs), `--config FILE` and `--data FOLDER`, before or after its name.",
+        "## Exit codes",
+        table(("Code", "Meaning"), [(f"`{number}`", meaning) for number, meaning in EXIT_CODES.items()]),
+        *[section for _, entry in rows for section in _command(entry.name, load(entry.name, entry.run))],
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _command(name: str, command: click.Command) -> Iterator[str]:
+    context = click.Context(command, info_name=f"engram {name}")
+    yield f"## engram {name}"
+    yield f"```text\n{' '.join([context.command_path, *command.collect_usage_pieces(context)])}\n```"
+    yield " ".join((command.help or "").split())
+    options = [item.get_help_record(context) for item in command.params if isinstance(item, click.Option)]
+    known = [(f"`{record[0]}`", record[1]) for record in options if record]
+    if known:
+        yield table(("Option", "Meaning"), known)
+    if isinstance(command, click.Group):
+        inner = [(f"`engram {name} {child.name}`", " ".join((child.help or "").split())) for child in command.commands.values()]
+        yield table(("Command", "What it does"), inner)
+
+
 # --- quoted files ----------------------------------------------------------------------------------------------------
 
 QUOTE = re.compile(r"(<!-- file: (?P<path>\S+) -->\n).*?(<!-- end of file -->)", re.DOTALL)
@@ -320,6 +359,7 @@ def pages() -> dict[Path, str]:
         DOCS / "reference" / "configuration.md": configuration(),
         DOCS / "reference" / "tools.md": tools(),
         DOCS / "reference" / "hooks.md": hooks(),
+        DOCS / "reference" / "commands.md": command_line(),
     }
     for path in sorted(DOCS.glob("*.md")):
         text = path.read_text(encoding="utf-8")
