@@ -34,7 +34,7 @@ check: $(STAMP) ## Lint, types, import rules, schemas, docs
 	$(BIN)/ruff check --quiet $(SOURCES)
 	$(BIN)/ruff format --check --quiet $(SOURCES)
 	$(BIN)/mypy --no-error-summary
-	$(BIN)/mypy --no-error-summary tools/*.py benchmarks/*.py
+	MYPYPATH=benchmarks:docs/example-plugin $(BIN)/mypy --no-error-summary tools/*.py benchmarks/*.py docs/example-plugin/engram_stale
 	$(BIN)/lint-imports --no-logo --no-timings
 	$(BIN)/engram schemas --check
 	$(BIN)/python tools/docs.py --check

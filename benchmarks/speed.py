@@ -213,15 +213,17 @@ def definition_tokens() -> int:
     return len(json.dumps(tools, separators=(",", ":"))) // 4
 
 
+def sizes() -> list[int]:
+    return [1_000, 10_000, 100_000, *([1_000_000] if os.environ.get("BENCH_1M") == "1" else [])]
+
+
 def main() -> int:
     parser = argparse.ArgumentParser("speed", description=__doc__)
-    parser.add_argument(
-        "--sizes", type=lambda text: [int(part) for part in text.split(",")], help="numbers of memories, separated by commas"
-    )
-    sizes = parser.parse_args().sizes or [1_000, 10_000, 100_000, *([1_000_000] if os.environ.get("BENCH_1M") == "1" else [])]
+    parser.add_argument("--sizes", default=",".join(map(str, sizes())), help="numbers of memories, separated by commas")
+    wanted = [int(part) for part in parser.parse_args().sizes.split(",")]
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 100)
     runs = []
-    for size in sizes:
+    for size in wanted:
         runs.append(measure(size))
         show(console, runs[-1])
     tokens = definition_tokens()
