@@ -51,13 +51,12 @@ class Run:
         return clean_environment(self.folder, ENGRAM_OWNER_IDLE_SECONDS="600", ENGRAM_PROFILE="thoughts")
 
 
+FIXED_BUDGETS = {"start, owner running": 150.0, "start, no owner": 2000.0, "store": 15.0, "get": 3.0, "list 20": 3.0, "neighbours": 3.0}
+
+
 def budget(name: str, size: int) -> float | None:
     """The target for the median, in milliseconds."""
-    if name in ("search, hybrid", "search, keywords", "search, narrow filter"):
-        return SEARCH_BUDGETS.get(size)
-    return {"start, owner running": 150.0, "start, no owner": 2000.0, "store": 15.0, "get": 3.0, "list 20": 3.0, "neighbours": 3.0}.get(
-        name
-    )
+    return SEARCH_BUDGETS.get(size) if name.startswith("search") else FIXED_BUDGETS.get(name)
 
 
 def measure(size: int) -> Run:
@@ -169,11 +168,8 @@ def show(console: Console, run: Run) -> None:
         row = (f"{median:.1f}", f"{quantile(values, 0.95):.1f}", "" if target is None else f"{target:g}", verdict, str(len(values)))
         table.add_row(name, *row)
     console.print(table)
-    memory = "budget 600 MB, " if run.size == 100_000 else ""
-    facts = run.facts
-    console.print(
-        f"owner {facts['rss_mb']:.0f} MB ({memory}resident), {facts['disk_mb']:.0f} MB on disk, filled in {facts['fill_s']:.0f} s\n"
-    )
+    memory = f"owner {run.facts['rss_mb']:.0f} MB resident" + (" (budget 600 MB)" if run.size == 100_000 else "")
+    console.print(f"{memory}, {run.facts['disk_mb']:.0f} MB on disk, filled in {run.facts['fill_s']:.0f} s\n")
 
 
 def document(runs: Sequence[Run], definitions: int) -> dict[str, Any]:
@@ -182,22 +178,14 @@ def document(runs: Sequence[Run], definitions: int) -> dict[str, Any]:
         "python": platform.python_version(),
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
         "standard_profile_tokens": definitions,
-        "sizes": {
-            str(run.size): {
-                **{
-                    name: {
-                        "p50_ms": statistics.median(values),
-                        "p95_ms": quantile(values, 0.95),
-                        "calls": len(values),
-                        "budget_ms": budget(name, run.size),
-                    }
-                    for name, values in run.samples.items()
-                },
-                **run.facts,
-            }
-            for run in runs
-        },
+        "sizes": {str(run.size): {**{name: _summary(run, name) for name in run.samples}, **run.facts} for run in runs},
     }
+
+
+def _summary(run: Run, name: str) -> dict[str, float | None]:
+    values = run.samples[name]
+    middle, late = statistics.median(values), quantile(values, 0.95)
+    return {"p50_ms": middle, "p95_ms": late, "calls": len(values), "budget_ms": budget(name, run.size)}
 
 
 def definition_tokens() -> int:
