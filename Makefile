@@ -6,6 +6,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 # A checker of layout rules that may lie beside the checkout; without it that step is left out.
 HOUSE ?= ../shared/tools/house.py
+JOBS ?= 2
 SOURCES := kernel plugins tests tools benchmarks docs
 
 .DEFAULT_GOAL := help
@@ -25,7 +26,7 @@ demo: $(STAMP) ## See it work: two hosts, one memory, a killed owner, nothing lo
 	@$(BIN)/engram demo
 
 test: $(STAMP) ## Run the tests
-	@$(BIN)/python -m pytest $(ARGS)
+	@$(BIN)/python -m pytest -n $(JOBS) $(ARGS)
 
 slow-test: $(STAMP) ## Run the tests with the long crash and load runs
 	@ENGRAM_SLOW_TESTS=1 $(BIN)/python -m pytest $(ARGS)

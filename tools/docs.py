@@ -24,6 +24,7 @@ from engram_kernel.hookspecs import Hooks
 from engram_kernel.kernel import Kernel
 from engram_kernel.manifest import Manifest
 from engram_kernel.tools import Prompt, Registry, Resource, Tool
+from engram_runtime import logs
 from engram_runtime.cli.failures import EXIT_CODES
 from engram_runtime.cli.lazy import load
 
@@ -373,6 +374,7 @@ def stale(made: Mapping[Path, str]) -> list[Path]:
 
 
 def main() -> int:
+    logs.configure("error")
     outdated = stale(made := pages())
     names = ", ".join(str(path.relative_to(ROOT)) for path in outdated)
     if "--check" in sys.argv[1:]:
