@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,9 +38,8 @@ def _broken(findings: Sequence[Finding]) -> bool:
 
 def examine(caller: Caller) -> Iterator[Finding]:
     """Every finding; a check that fails is itself a finding, and the next ones still run."""
-    local: tuple[Callable[[Caller], Iterator[Finding]], ...] = (configuration, data_folder, free_space)
-    for check in local:
-        yield from check(caller)
+    yield from configuration(caller)
+    yield from data_folder(caller)
     yield from _from_owner(caller)
 
 
@@ -105,6 +104,7 @@ def _from_owner(caller: Caller) -> Iterator[Finding]:
         yield from _store(caller)
     except EngramError as error:
         yield finding("error", "owner", error.what, error.next_step or "See owner.log in the data folder.")
+        yield from free_space(caller)
 
 
 def _plugins(plugins: Sequence[Mapping[str, Any]]) -> Iterator[Finding]:

@@ -74,7 +74,8 @@ def report_crash(error: Exception, *, as_json: bool) -> int:
 
 
 def print_block(what: str, changed: str, next_step: str) -> None:
-    click.echo(f"{click.style('engram:', fg='red', bold=True)} {what}", err=True)
+    plain = False if os.environ.get("NO_COLOR") else None
+    click.echo(f"{click.style('engram:', fg='red', bold=True)} {what}", err=True, color=plain)
     if changed:
         click.echo(f"  {changed}", err=True)
     if next_step:

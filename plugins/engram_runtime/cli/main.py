@@ -28,6 +28,8 @@ EPILOG = "Exit codes: " + "; ".join(f"{code} {meaning}" for code, meaning in fai
 def cli(context: click.Context) -> None:
     """One memory for every AI agent on this machine, and it belongs to you."""
     caller_of(context)
+    if os.environ.get("NO_COLOR"):
+        context.color = False
 
 
 def main(arguments: Sequence[str] | None = None, caller: Caller | None = None) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sys
@@ -130,8 +131,13 @@ def day(moment: Any) -> str:
 
 
 def minute(moment: Any) -> str:
-    """Date and time of an ISO time in UTC, to the minute."""
-    return str(moment or "")[:16].replace("T", " ")
+    """Date and time of an ISO time, which is stored in UTC, to the minute."""
+    return f"{str(moment)[:16].replace('T', ' ')} UTC" if moment else ""
+
+
+def value(given: Any) -> str:
+    """A value as the person would write it: JSON, except that text stands for itself."""
+    return given if isinstance(given, str) else json.dumps(given, ensure_ascii=not unicode_output(), default=str)
 
 
 def size(count: float) -> str:

@@ -15,11 +15,11 @@ PREFERRED = {
     "thought_id": 36,
     "edge_id": 36,
     "action_id": 36,
-    "thought_type": 12,
+    "essence": 24,
     "edge_type": 17,
     "action_type": 12,
-    "essence": 30,
     "priority": 8,
+    "thought_type": 12,
     "lifecycle_status": 16,
     "from_thought_id": 36,
     "to_thought_id": 36,
@@ -30,7 +30,7 @@ PREFERRED = {
     "count": 8,
 }
 """Columns worth showing, most telling first, with the width each needs."""
-LONGEST_CELL = 300
+LONGEST_CELL, GAP = 300, 3
 
 
 @click.command()
@@ -57,7 +57,9 @@ def _show(data: Mapping[str, Any], chosen: Sequence[str] | None) -> None:
     rows, known = data["rows"], data["columns"]
     names = list(chosen or fitting(known, rows, output.width()))
     if rows:
-        output.table([(name, {}) for name in names], ([_cell(row.get(name)) for name in names] for row in rows))
+        output.table(
+            [(name, {"no_wrap": name.endswith("_id")}) for name in names], ([_cell(row.get(name)) for name in names] for row in rows)
+        )
         click.echo()
     hidden = len(known) - len(names)
     remark = f"; {hidden} of {len(known)} columns not shown (--columns, --json)" if hidden and rows else ""
@@ -72,7 +74,7 @@ def fitting(known: Sequence[str], rows: Sequence[Mapping[str, Any]], room: int) 
     kept: list[str] = []
     for name in names:
         longest = max((len(_cell(row.get(name))) for row in rows), default=0)
-        room -= max(len(name), min(longest, PREFERRED.get(name, 20))) + 2
+        room -= max(len(name), min(longest, PREFERRED.get(name, 20))) + GAP
         if kept and room < 0:
             break
         kept.append(name)

@@ -48,10 +48,9 @@ def _show(data: Mapping[str, Any]) -> None:
         output.heading(line)
     click.echo()
     output.fields(_facts(thought))
-    click.echo()
     if thought["content"].strip() != thought["essence"].strip():
-        output.paragraph(thought["content"])
         click.echo()
+        output.paragraph(thought["content"])
     _show_links("Links to", [link for link in data["links"] if link["direction"] == "OUT"])
     _show_links("Linked from", [link for link in data["links"] if link["direction"] == "IN"])
 
@@ -69,7 +68,7 @@ def _facts(thought: Mapping[str, Any]) -> list[tuple[str, Any]]:
         ("expires", output.minute(thought.get("expires_at"))),
         ("created", output.minute(thought.get("created_at"))),
         ("changed", _changed(thought)),
-        ("metadata", output.joined(f"{name}={value}" for name, value in (thought.get("metadata") or {}).items())),
+        ("metadata", output.joined(f"{name}={output.value(value)}" for name, value in (thought.get("metadata") or {}).items())),
         ("pinned", "yes" if thought.get("pinned") else None),
     ]
 
@@ -91,13 +90,13 @@ def validity(record: Mapping[str, Any]) -> str | None:
 def _show_links(title: str, links: Sequence[Mapping[str, Any]]) -> None:
     if not links:
         return
+    click.echo()
     output.heading(title)
     for link in links:
         weight = "" if link["weight"] == 1 else f" {link['weight']:.2f}"
         known = output.one_line(link["other_essence"], output.width() - 24)
         click.echo(f"  {link['edge_type'] + weight:<19} {output.clean(known)}".rstrip())
         output.note(f"  {'':<19} {output.joined([link['other'], validity(link)])}")
-    click.echo()
 
 
 @click.command()
@@ -146,5 +145,5 @@ def _show_history(data: Mapping[str, Any]) -> None:
 
 
 def _show_change(label: str, value: Any) -> None:
-    text = "(none)" if value in NOTHING else output.one_line(str(value), output.width() - 16)
+    text = "(none)" if value in NOTHING else output.one_line(output.value(value), output.width() - 16)
     click.echo(f"  {click.style(f'{label:<12}', dim=True)} {output.clean(text)}")

@@ -25,7 +25,7 @@ def edit_list(text: str, key: Key, *, add: Sequence[str] = (), remove: Sequence[
     """The text with `section.name` holding the wanted names; the same text when it already does. Raises ConfigError."""
     before = _parse(text)
     present = _names(before, key)
-    wanted = [name for name in present if name not in remove]
+    wanted = [name for name in present if name not in remove or name in add]
     wanted += [name for name in add if name not in wanted]
     if wanted == present:
         return text
@@ -198,10 +198,11 @@ def _fill(text: str, node: Any, value: str) -> str:
 def _new_key(text: str, section: Any, name: str, wanted: list[str], end: str) -> str:
     """Put the key before the first one of its section."""
     first = section.value[0][0].start_mark
+    index, column = int(first.index), int(first.column)
     if section.flow_style:
-        return text[: first.index] + f"{name}: {_flow(wanted)}, " + text[first.index :]
-    line_start = first.index - first.column
-    return text[:line_start] + " " * first.column + f"{name}: {_flow(wanted)}{end}" + text[line_start:]
+        return text[:index] + f"{name}: {_flow(wanted)}, " + text[index:]
+    line_start = index - column
+    return text[:line_start] + " " * column + f"{name}: {_flow(wanted)}{end}" + text[line_start:]
 
 
 def _new_section(text: str, key: Key, wanted: list[str], end: str) -> str:
