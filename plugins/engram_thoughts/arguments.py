@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from engram_kernel.arguments import Arguments, JsonTolerant
 from pydantic import BaseModel, ConfigDict, Field
 
+from engram_kernel.arguments import Arguments, JsonTolerant
 from engram_thoughts.fields import (
     Content,
     Cycle,

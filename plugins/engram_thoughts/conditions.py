@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from engram_kernel.query import And, Compare, Condition, IsNull, Not, Or
-
 from engram_thoughts.vocabulary import LifecycleStatus, Priority, ThoughtType
 
 

@@ -9,7 +9,6 @@ from engram_kernel.model import Edge
 from engram_kernel.query import Query
 from engram_kernel.retrieval import Hit
 from engram_kernel.store import Reader
-
 from engram_thoughts.records import is_thought_edge
 from engram_thoughts.selecting import is_reflection
 from engram_thoughts.vocabulary import EdgeType, ThoughtType

@@ -9,13 +9,22 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any
 
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
+
 from engram_kernel.arguments import MAX_TEXT, JsonTolerant
 from engram_kernel.errors import InvalidInput
 from engram_kernel.times import parse_time
-from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
-
 from engram_thoughts import messages
-from engram_thoughts.vocabulary import INT64_MAX, INT64_MIN, MAX_ESSENCE, MAX_ID, MAX_METADATA_BYTES, MAX_METADATA_DEPTH, MAX_PAGE, MAX_TOP_K
+from engram_thoughts.vocabulary import (
+    INT64_MAX,
+    INT64_MIN,
+    MAX_ESSENCE,
+    MAX_ID,
+    MAX_METADATA_BYTES,
+    MAX_METADATA_DEPTH,
+    MAX_PAGE,
+    MAX_TOP_K,
+)
 
 SIMPLE_KEY = re.compile(r"[A-Za-z0-9_]+", re.ASCII)
 _OBJECT = {"type": "object", "additionalProperties": True}
@@ -95,9 +104,7 @@ Essence = Annotated[str, Field(min_length=1, max_length=MAX_ESSENCE)]
 Content = Annotated[str, Field(min_length=1, max_length=MAX_TEXT)]
 Unit = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Moment = Annotated[datetime, BeforeValidator(_moment), WithJsonSchema({"type": "string"})]
-Metadata = Annotated[
-    JsonTolerant[dict[str, Any]], AfterValidator(lambda value: _metadata(value, nested=True)), WithJsonSchema(_OBJECT)
-]
+Metadata = Annotated[JsonTolerant[dict[str, Any]], AfterValidator(lambda value: _metadata(value, nested=True)), WithJsonSchema(_OBJECT)]
 FlatMetadata = Annotated[
     JsonTolerant[dict[str, Any]], AfterValidator(lambda value: _metadata(value, nested=False)), WithJsonSchema(_OBJECT)
 ]

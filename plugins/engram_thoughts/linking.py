@@ -13,7 +13,6 @@ from engram_kernel.errors import AlreadyExists, EngramError, NotFound
 from engram_kernel.model import Edge
 from engram_kernel.query import Compare, Condition, In, IsNull, Or, Order, Query, Target
 from engram_kernel.store import Reader
-
 from engram_thoughts import messages
 from engram_thoughts.arguments import DeleteEdge, GetEdges, LinkThoughts, ListEdges
 from engram_thoughts.budget import fit, next_offset

@@ -9,7 +9,6 @@ from engram_kernel.model import Memory
 from engram_kernel.query import Compare, Condition, Query
 from engram_kernel.query import Order as OrderBy
 from engram_kernel.times import now
-
 from engram_thoughts.arguments import GetThought, ListMemory, MemoryStats
 from engram_thoughts.budget import fit, next_offset
 from engram_thoughts.conditions import all_of, filtered_by, not_expired

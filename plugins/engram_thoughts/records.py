@@ -9,7 +9,6 @@ from typing import Any
 from engram_kernel.model import Edge, Memory, Ref
 from engram_kernel.store import Reader, Usage
 from engram_kernel.times import format_time
-
 from engram_thoughts.results import EdgeRecord, Thought
 from engram_thoughts.vocabulary import THOUGHTS, KnowledgeSource, Visibility
 

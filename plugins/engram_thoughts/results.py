@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from engram_kernel.arguments import Result
 from pydantic import Field
+
+from engram_kernel.arguments import Result
 
 _ABSENT: Any = Field(None, exclude_if=lambda value: value is None)
 """A key that is left out of the answer when it has nothing to say."""

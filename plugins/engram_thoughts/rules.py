@@ -11,7 +11,6 @@ from engram_kernel.errors import EngramError, InvalidInput, NotFound, StaleRevis
 from engram_kernel.model import Memory
 from engram_kernel.store import Reader
 from engram_kernel.times import format_time
-
 from engram_thoughts import messages
 from engram_thoughts.messages import fault
 from engram_thoughts.records import thought_ref

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from engram_kernel.call import Call
 from engram_kernel.query import Compare, Condition, Not, Query, ValidAt
 from engram_kernel.retrieval import Hit as Ranked
 from engram_kernel.retrieval import Ranking, SearchRequest
 from engram_kernel.times import now
-
 from engram_thoughts.arguments import SearchKeywords, SearchMemory
 from engram_thoughts.budget import fit
 from engram_thoughts.conditions import active_reflection, all_of, filtered_by, is_reflection, not_ended, not_expired
@@ -51,7 +50,7 @@ class Searching:
         return Found(
             results=shown,
             backends_used=sorted(PUBLISHED.get(name, name) for name in found.signals),
-            filtered=_filtered(given, found.ranking.allowed, len(found.hits)),
+            filtered=_filtered(given, len(found.hits)),
             failed_backends=[PUBLISHED.get(name, name) for name in found.ranking.failed] or None,
             total=len(found.hits) if len(shown) < len(found.hits) else None,
         )
@@ -121,7 +120,7 @@ def _allowed(given: SearchMemory) -> list[Condition]:
     return conditions + metadata_equals(given.metadata_equals or {})
 
 
-def _filtered(given: SearchMemory, allowed: int, shown: int) -> Filtered | None:
+def _filtered(given: SearchMemory, shown: int) -> Filtered | None:
     """The published block. Filters act before the ranking, so everything scanned has matched and nothing was dropped."""
     filters = {"thought_type": given.thought_type, "lifecycle_status": given.lifecycle_status, "priority": given.priority}
     criteria = {name: value.value for name, value in filters.items() if value is not None}

@@ -7,7 +7,6 @@ import math
 from collections.abc import Sequence
 
 from engram_kernel.retrieval import Hit
-
 from engram_thoughts.vocabulary import ThoughtType
 
 

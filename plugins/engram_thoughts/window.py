@@ -9,7 +9,6 @@ from datetime import datetime
 from engram_kernel.model import Memory
 from engram_kernel.query import And, Compare, Condition, Not, Order, Query
 from engram_kernel.store import Reader
-
 from engram_thoughts.conditions import is_reflection
 from engram_thoughts.vocabulary import Priority
 
@@ -23,13 +22,14 @@ def window(reader: Reader, query: Query, top_k: int, moment: datetime | None) ->
     found: dict[int, Memory] = {}
     for part, order in _parts(moment):
         where = And(tuple(condition for condition in (query.where, *part) if condition is not None))
-        page = reader.find(replace(query, where=where, order=(order,), limit=top_k))
+        page = reader.find(replace(query, where=where, order=order, limit=top_k))
         found |= {memory.number: memory for memory in page.items}
     return list(found.values())
 
 
-def _parts(moment: datetime | None) -> Iterator[tuple[tuple[Condition, ...], Order]]:
-    by_id = Order("id")
+def _parts(moment: datetime | None) -> Iterator[tuple[tuple[Condition, ...], tuple[Order, ...]]]:
+    by_id = (Order("id"),)
+    youngest = (Order("updated_at", descending=True), Order("id"))
     for level in Priority:
         for reflections in (is_reflection(), Not(is_reflection())):
             group = (Compare("priority", "=", level.number), reflections)
@@ -37,4 +37,4 @@ def _parts(moment: datetime | None) -> Iterator[tuple[tuple[Condition, ...], Ord
                 yield group, by_id
             else:
                 yield (*group, Compare("updated_at", ">=", moment)), by_id
-                yield (*group, Compare("updated_at", "<", moment)), Order("updated_at", descending=True)
+                yield (*group, Compare("updated_at", "<", moment)), youngest

@@ -17,7 +17,6 @@ from engram_kernel.model import Memory, Ref
 from engram_kernel.query import Compare, Query
 from engram_kernel.store import Reader
 from engram_kernel.times import now
-
 from engram_thoughts import messages
 from engram_thoughts.arguments import DeleteThought, StoreThought, UpdateThought
 from engram_thoughts.messages import fault

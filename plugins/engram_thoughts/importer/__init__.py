@@ -1,0 +1,1 @@
+"""Brings an existing SQLite thought store of engrava over, losslessly and repeatably."""
