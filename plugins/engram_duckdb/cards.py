@@ -30,7 +30,7 @@ def write(card: Card) -> dict[str, Any]:
 
 def read(kind: str, body: Mapping[str, Any]) -> Card:
     """Raises KeyError, TypeError or ValueError for a body that is not such a record."""
-    cells = {name: parse_time(value) if name in _TIMES and value is not None else value for name, value in body.items()}
+    cells: dict[str, Any] = {name: parse_time(value) if name in _TIMES and value is not None else value for name, value in body.items()}
     if kind == "collection":
         cells["tier"] = Tier(cells["tier"])
     card: Card = CLASSES[kind](**cells)

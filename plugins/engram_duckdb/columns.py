@@ -99,7 +99,11 @@ class Column:
             add = self.vocabulary.add
             plain = np.ma.getdata(values).tolist()
             hidden = np.ma.getmaskarray(values).tolist() if np.ma.isMaskedArray(values) else None
-            codes = [add(word) for word in plain] if hidden is None else [ABSENT if gone else add(word) for word, gone in zip(plain, hidden, strict=True)]
+            codes = (
+                [add(word) for word in plain]
+                if hidden is None
+                else [ABSENT if gone else add(word) for word, gone in zip(plain, hidden, strict=True)]
+            )
             self.array[numbers] = codes
         else:
             self.array[numbers] = np.ma.filled(values, self._null) if np.ma.isMaskedArray(values) else values

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from engram_kernel.query import And, Compare, Condition, In, IsNull, Like, Not, Or, Order, Query, Target, ValidAt, ValidBetween, ValidWithin
-
 from engram_duckdb.columns import Kind
 from engram_duckdb.fields import Field, field_of, operand, pointer
 from engram_duckdb.moments import to_micros
+from engram_kernel.query import And, Compare, Condition, In, IsNull, Like, Not, Or, Order, Query, Target, ValidAt, ValidBetween, ValidWithin
 
 _TIME = "make_timestamp(?::bigint)"
 _SOURCES = {
@@ -194,5 +193,3 @@ def page_sql(query: Query) -> tuple[str, list[Any]]:
     where, order = sql.where(query), sql.order(query.order)
     sql.add(min(2**62, query.limit if query.limit is not None else 2**62), min(2**62, query.offset))
     return f"select r.rid, count(*) over () from {_SOURCES[query.target]} where {where} order by {order} limit ? offset ?", sql.parameters  # noqa: S608
-
-

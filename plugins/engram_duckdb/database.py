@@ -17,10 +17,10 @@ from typing import Any
 
 import duckdb
 import structlog
-from engram_kernel.errors import Busy, StoreUnusable
 
 from engram_duckdb import faults
 from engram_duckdb.settings import Places, Settings
+from engram_kernel.errors import Busy, StoreUnusable
 
 Connection = duckdb.DuckDBPyConnection
 _MEGABYTE = 1 << 20
@@ -64,10 +64,10 @@ class Database:
             "threads": self.settings.threads,
             "memory_limit": f"'{self.settings.memory_limit_mb}MB'",
             "wal_autocheckpoint_entries": 1000,
-            "temp_directory": _quoted(str(self.places.temporary)),
+            "temp_directory": quoted(str(self.places.temporary)),
             "autoinstall_known_extensions": "false",
             "autoload_known_extensions": "false",
-            "allowed_directories": f"[{_quoted(str(self.places.backups) + os.sep)}]",
+            "allowed_directories": f"[{quoted(str(self.places.backups) + os.sep)}]",
             "enable_external_access": "false",
             "lock_configuration": "true",
         }
@@ -169,7 +169,7 @@ def _is_replay_failure(error: duckdb.Error) -> bool:
     return "replaying wal" in text or "corrupt wal" in text or "wal file" in text
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from engram_kernel.query import And, Compare, Condition, In, IsNull, Like, Not, Or, Order, Query, Target, ValidAt, ValidBetween, ValidWithin
 
 from engram_duckdb.columns import ABSENT, Array, Columns, Kind, Mask
 from engram_duckdb.fields import field_of, is_number, operand
 from engram_duckdb.moments import NONE, to_micros
 from engram_duckdb.names import Names
+from engram_kernel.query import And, Compare, Condition, In, IsNull, Like, Not, Or, Order, Query, Target, ValidAt, ValidBetween, ValidWithin
 
 _OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {
     "=": operator.eq,
@@ -55,7 +55,8 @@ class Evaluator:
             case None | ValidAt() | ValidWithin() | ValidBetween():
                 return True
             case And(parts=parts) | Or(parts=parts):
-                return all([self.can(part) for part in parts])
+                # Not `all(generator)`: every part must be looked at, so that an unknown field is always refused.
+                return min([self.can(part) for part in parts], default=True)
             case Not(part=part):
                 return self.can(part)
             case _:

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from engram_kernel.arguments import refused
-from engram_kernel.query import Target
-from engram_kernel.times import format_time, parse_time
-
 from engram_duckdb.columns import Kind
 from engram_duckdb.heads import EDGE_FIELDS, MEMORY_FIELDS
 from engram_duckdb.moments import to_micros
+from engram_kernel.arguments import refused
+from engram_kernel.query import Target
+from engram_kernel.times import format_time, parse_time
 
 _DOCUMENTS = ("metadata.", "attributes.")
 

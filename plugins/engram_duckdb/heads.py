@@ -6,10 +6,9 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
-from engram_kernel.model import Edge, Memory, State
-
 from engram_duckdb.columns import Columns, Kind
 from engram_duckdb.moments import NONE, to_micros
+from engram_kernel.model import Edge, Memory, State
 
 STATES = tuple(state.value for state in State)
 
@@ -50,7 +49,7 @@ EDGE_FIELDS: Mapping[str, Kind] = {
     "updated_at": Kind.TIME,
 }
 
-_OWN_MEMORY: Mapping[str, Kind] = {name: Kind.INT for name in ("rid", "cid", "root", "print", "used", "used_at")}
+_OWN_MEMORY: Mapping[str, Kind] = dict.fromkeys(("rid", "cid", "root", "print", "used", "used_at"), Kind.INT)
 _OWN_EDGE: Mapping[str, Kind] = {"rid": Kind.INT, "src": Kind.INT, "dst": Kind.INT, "retired_with": Kind.INT, "bare": Kind.FLAG}
 
 

@@ -8,11 +8,10 @@ from dataclasses import fields, replace
 from datetime import datetime
 from typing import Any
 
-from engram_kernel.arguments import refused, text_fault
-from engram_kernel.model import Edge, Memory
-
 from engram_duckdb.moments import utc
 from engram_duckdb.rows import document
+from engram_kernel.arguments import refused, text_fault
+from engram_kernel.model import Edge, Memory
 
 _TEXTS = ("collection", "id", "kind", "text", "title", "status", "origin")
 _TIMES = ("valid_from", "valid_until", "expires_at", "created_at")
@@ -35,7 +34,8 @@ def checked_memory(memory: Memory) -> Memory:
     faults |= _common_faults(memory)
     if faults:
         raise refused(faults)
-    return replace(memory, **{name: utc(getattr(memory, name)) for name in _TIMES})
+    moments: dict[str, Any] = {name: utc(getattr(memory, name)) for name in _TIMES}
+    return replace(memory, confidence=None if memory.confidence is None else float(memory.confidence), **moments)
 
 
 def checked_edge(edge: Edge) -> Edge:
@@ -49,7 +49,8 @@ def checked_edge(edge: Edge) -> Edge:
     faults |= _common_faults(edge)
     if faults:
         raise refused(faults)
-    return replace(edge, weight=float(edge.weight), **{name: utc(getattr(edge, name)) for name in ("valid_from", "valid_until", "created_at")})
+    moments: dict[str, Any] = {name: utc(getattr(edge, name)) for name in ("valid_from", "valid_until", "created_at")}
+    return replace(edge, weight=float(edge.weight), **moments)
 
 
 def _common_faults(record: Memory | Edge) -> dict[str, str]:

@@ -47,7 +47,7 @@ class Names:
         lengths = np.fromiter(map(len, encoded), np.int32, len(encoded))
         self._blob = bytearray(b"".join(encoded))
         self._reserve(int(numbers.max()) + 1 if len(numbers) else 0)
-        self._starts[numbers] = np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)[:-1])) if len(encoded) else []
+        self._starts[numbers] = np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)[:-1])) if encoded else []
         self._lengths[numbers] = lengths
         self._hashes.load(np.fromiter(map(hash, names), np.int64, len(encoded)), numbers)
 

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import structlog
-from engram_kernel.changes import Applied, Outcome
-from engram_kernel.model import Event
 
 from engram_duckdb.moments import from_micros
+from engram_kernel.changes import Applied, Outcome
+from engram_kernel.model import Event
 
 _log = structlog.get_logger("duckdb")
 

@@ -10,14 +10,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from engram_kernel.model import Card, Edge, Memory, Ref, State
-
 from engram_duckdb import state as memory_state
 from engram_duckdb.heads import print_of
 from engram_duckdb.moments import to_micros
 from engram_duckdb.records import Records
 from engram_duckdb.state import LIVE, CardKey
 from engram_duckdb.statements import statements
+from engram_kernel.model import Card, Edge, Memory, Ref, State
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +194,3 @@ def _extend(lists: dict[Any, list[int]], more: dict[Any, list[int]]) -> None:
 
 def _is_same(memory: Memory, digest: str) -> bool:
     return memory.state is State.LIVE and memory.content_hash == digest
-
-
-
-

@@ -6,6 +6,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, TypeAlias
 
+from engram_duckdb import cards, relations
+from engram_duckdb.heads import content_hash
+from engram_duckdb.inputs import check_fields, checked_memory, inverted
+from engram_duckdb.moments import from_micros, utc
+from engram_duckdb.overlay import Held
+from engram_duckdb.stage import Stage
 from engram_kernel.changes import (
     Change,
     ChangeSet,
@@ -24,13 +30,6 @@ from engram_kernel.changes import (
 )
 from engram_kernel.errors import AlreadyExists, DuplicateContent, InvalidInput, NotFound, StaleRevision
 from engram_kernel.model import Memory, Ref, State
-
-from engram_duckdb import cards, relations
-from engram_duckdb.heads import content_hash
-from engram_duckdb.inputs import check_fields, checked_memory, inverted
-from engram_duckdb.moments import from_micros, utc
-from engram_duckdb.overlay import Held
-from engram_duckdb.stage import Stage
 
 _Handler: TypeAlias = Callable[[Stage, Any], None]
 
@@ -184,7 +183,8 @@ def _model(stage: Stage, change: Embed) -> int:
     number, dimension = known
     if dimension != change.dimension:
         raise InvalidInput(
-            f"Vectors of {change.model!r} have {dimension} numbers here, not {change.dimension}.", data={"fields": {"dimension": f"is not {dimension}"}}
+            f"Vectors of {change.model!r} have {dimension} numbers here, not {change.dimension}.",
+            data={"fields": {"dimension": f"is not {dimension}"}},
         )
     return number
 

@@ -9,13 +9,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import structlog
-from engram_kernel.model import Edge, Memory, Ref, State
 
 from engram_duckdb import state as memory_state
 from engram_duckdb.database import Database
 from engram_duckdb.moments import from_micros
 from engram_duckdb.rows import Damaged, edge_from, memory_from, read_document
 from engram_duckdb.statements import statements
+from engram_kernel.model import Edge, Memory, State
 
 _OVERHEAD = 1100
 _BY_RID = " where r.rid in (select unnest(?::bigint[]))"
@@ -56,7 +56,6 @@ class Cache:
         with self._lock:
             found = self._items.pop(rid, None)
             self.size -= found[1] if found else 0
-
 
     def clear(self) -> None:
         with self._lock:
@@ -121,7 +120,9 @@ class Records:
         if rid not in documents:
             return edge
         try:
-            metadata, attributes = (read_document(text, what) for text, what in zip(documents[rid], ("metadata", "attributes"), strict=True))
+            metadata, attributes = (
+                read_document(text, what) for text, what in zip(documents[rid], ("metadata", "attributes"), strict=True)
+            )
         except Damaged as error:
             _name_damage(damaged, f"edge {edge.id}", str(error))
             return None

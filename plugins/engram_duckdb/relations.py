@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from engram_kernel.changes import Link, Outcome, Unlink
-from engram_kernel.errors import AlreadyExists, NotFound
-from engram_kernel.model import Edge, Ref, State
-
 from engram_duckdb.inputs import checked_edge
 from engram_duckdb.overlay import HeldEdge
 from engram_duckdb.stage import Stage
+from engram_kernel.changes import Link, Outcome, Unlink
+from engram_kernel.errors import AlreadyExists, NotFound
+from engram_kernel.model import Edge, Ref, State
 
 
 def link(stage: Stage, change: Link) -> None:
@@ -33,7 +32,8 @@ def _end(stage: Stage, ref: Ref, side: str) -> int:
         if held is not None and held.memory.state is not State.RETIRED:
             return number
     raise NotFound(
-        f"The {side} of the link, {ref.id!r} in {ref.collection!r}, does not exist.", data={"end": side, "collection": ref.collection, "id": ref.id}
+        f"The {side} of the link, {ref.id!r} in {ref.collection!r}, does not exist.",
+        data={"end": side, "collection": ref.collection, "id": ref.id},
     )
 
 

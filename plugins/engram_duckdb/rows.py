@@ -6,10 +6,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from engram_kernel.model import Edge, Memory, Ref, State
-
 from engram_duckdb.heads import content_hash
 from engram_duckdb.moments import column_value, from_micros, to_micros
+from engram_kernel.model import Edge, Memory, Ref, State
 
 Row = tuple[Any, ...]
 
@@ -99,10 +98,10 @@ def edge_row(edge: Edge, rid: int, ends: tuple[int, int], seq: int, retired_with
     ]
 
 
-def memory_from(row: Row) -> Memory:
-    """A record from a row of the statement `records`. Raises Damaged."""
+def memory_from(row: Row, checked: bool = True) -> Memory:
+    """A record from a row of the statement `records`. Raises Damaged; unchecked, it comes without documents."""
     text, digest = row[6], row[26]
-    if text is None or content_hash(text) != digest:
+    if checked and content_hash(text) != digest:
         raise Damaged("the text does not match its stored hash")
     return Memory(
         number=row[1],
@@ -124,8 +123,8 @@ def memory_from(row: Row) -> Memory:
         valid_from=from_micros(row[17]),
         valid_until=from_micros(row[18]),
         expires_at=from_micros(row[19]),
-        metadata=read_document(row[20], "the metadata"),
-        attributes=read_document(row[21], "the attributes"),
+        metadata=read_document(row[20], "the metadata") if checked else {},
+        attributes=read_document(row[21], "the attributes") if checked else {},
         updated_at=from_micros(row[22]),
         revision=row[23],
         state=State(row[24]),

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import duckdb
-from engram_kernel.errors import StoreUnusable
 
 from engram_duckdb.database import Database
 from engram_duckdb.statements import migrations
+from engram_kernel.errors import StoreUnusable
 
 _VERSION = "schema_version"
 
@@ -28,15 +28,15 @@ def version(connection: duckdb.DuckDBPyConnection) -> int:
     return int(row[0]) if row else 0
 
 
-def migrate(database: Database, before: Callable[[int], None]) -> None:
+def migrate(database: Database, before: Callable[[int], None], upto: int | None = None) -> None:
     """Bring the schema up to date; `before` is called with the old version when an existing store will change.
 
     Raises StoreUnusable for a newer store.
     """
-    current, wanted = version(database.writer), newest()
-    if current > wanted:
+    current, wanted = version(database.writer), newest() if upto is None else upto
+    if max(current, wanted) > newest():
         raise StoreUnusable(
-            f"The store was written by a newer version (schema {current}, this program knows {wanted}).",
+            f"The store was written by a newer version (schema {max(current, wanted)}, this program knows {newest()}).",
             next_step="Upgrade engram-kernel, or restore a backup made by this version.",
         )
     if current == wanted:
@@ -46,7 +46,7 @@ def migrate(database: Database, before: Callable[[int], None]) -> None:
     if current > 0:
         before(current)
     for number, script in migrations().items():
-        if number > current:
+        if current < number <= wanted:
             _step(database, number, script)
 
 
@@ -58,4 +58,4 @@ def _step(database: Database, number: int, script: str) -> None:
         database.commit()
     except duckdb.Error as error:
         database.rollback()
-        raise StoreUnusable(f"Upgrading the store to schema {number} failed: {error}", next_step="Report this; the store is as it was.") from error
+        raise StoreUnusable(f"Upgrading the store to schema {number} failed: {error}", next_step="Report this.") from error

@@ -6,9 +6,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from engram_kernel.arguments import refused
-from engram_kernel.model import Edge, Memory
-from engram_kernel.query import Page, Query, Target
 
 from engram_duckdb import evaluate
 from engram_duckdb.columns import Array, Mask
@@ -18,6 +15,9 @@ from engram_duckdb.evaluate import Evaluator, Ids
 from engram_duckdb.records import Records
 from engram_duckdb.selection import MaskSelection
 from engram_duckdb.state import State
+from engram_kernel.arguments import refused
+from engram_kernel.model import Edge, Memory
+from engram_kernel.query import Page, Query, Target
 
 
 def memory_evaluator(state: State) -> Evaluator:

@@ -8,15 +8,14 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from engram_kernel.changes import Outcome
-from engram_kernel.model import Card, Edge, Memory
-
 from engram_duckdb import cards
 from engram_duckdb.heads import content_hash
 from engram_duckdb.moments import from_micros, to_micros
 from engram_duckdb.overlay import Held, HeldEdge, Layer
 from engram_duckdb.rows import Row, document, edge_row, revision_row, stamp
 from engram_duckdb.state import Counters
+from engram_kernel.changes import Outcome
+from engram_kernel.model import Card, Edge, Memory
 
 
 @dataclass
@@ -53,7 +52,13 @@ class Stage:
         number = self.counters.mid
         created = memory.created_at or self.time
         memory = replace(
-            memory, number=number, revision=0, created_at=created, updated_at=self.time, superseded_by=None, content_hash=content_hash(memory.text)
+            memory,
+            number=number,
+            revision=0,
+            created_at=created,
+            updated_at=self.time,
+            superseded_by=None,
+            content_hash=content_hash(memory.text),
         )
         self.rows.memory.append((number, memory.collection, memory.id, stamp(created), root or number))
         self._revision(memory, self._content(memory), root or number, fresh=True, new=True)

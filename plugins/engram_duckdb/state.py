@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from engram_kernel.model import Card, Ref
 
 from engram_duckdb import cards
 from engram_duckdb.adjacency import Adjacency
@@ -17,6 +16,7 @@ from engram_duckdb.database import Database
 from engram_duckdb.heads import edge_heads, memory_heads, print_of
 from engram_duckdb.names import Hashes, Names
 from engram_duckdb.statements import statements
+from engram_kernel.model import Card, Ref
 
 FIRST_HASH = "0" * 64
 LIVE, SUPERSEDED, RETIRED = 0, 1, 2
@@ -115,7 +115,9 @@ def _load_memories(state: State, cursor: Any, sql: dict[str, str]) -> None:
     known = cursor.execute(sql["identities"]).fetchnumpy()
     numbers = np.ma.getdata(known["mid"])
     heads, names = state.memories, np.ma.getdata(known["id"]).tolist()
-    heads.load(numbers, {"number": numbers, "collection": known["collection"], "created_at": known["created_at"], "root": known["root_mid"]})
+    heads.load(
+        numbers, {"number": numbers, "collection": known["collection"], "created_at": known["created_at"], "root": known["root_mid"]}
+    )
     state.memory_names.load(numbers, names)
     newest = cursor.execute(sql["memories"]).fetchnumpy()
     numbers = np.ma.getdata(newest.pop("mid"))

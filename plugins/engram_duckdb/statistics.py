@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from engram_kernel.query import Query
-from engram_kernel.store import Statistics
 
 from engram_duckdb.columns import Columns, Kind, Mask
 from engram_duckdb.evaluate import base_mask, edge_mask
 from engram_duckdb.state import State
+from engram_kernel.query import Query
+from engram_kernel.store import Statistics
 
 _MEMORY_FIELDS = ("collection", "kind", "status", "priority", "origin")
 _EDGE_FIELDS = ("type", "origin")
@@ -36,5 +36,9 @@ def _counts(columns: Columns, name: str, mask: Mask) -> Mapping[str, int]:
     values, counts = np.unique(columns.view(name)[mask], return_counts=True)
     column = columns[name]
     words = column.vocabulary.words
-    named = ((words[value] if column.kind is Kind.WORD else str(value), count) for value, count in zip(values, counts.tolist(), strict=True) if value >= 0)
+    named = (
+        (words[value] if column.kind is Kind.WORD else str(value), count)
+        for value, count in zip(values, counts.tolist(), strict=True)
+        if value >= 0
+    )
     return dict(sorted(named))

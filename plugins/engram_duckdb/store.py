@@ -8,11 +8,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-from engram_kernel.changes import Applied, ChangeSet
-from engram_kernel.errors import NotAllowed
-from engram_kernel.model import Card, Edge, Event, Memory, Ref
-from engram_kernel.query import Page, Query
-from engram_kernel.store import Direction, Progress, Statistics, Usage, Verification
 
 from engram_duckdb import backup, cards, checks, oplog, schema, state, statistics, warm
 from engram_duckdb.database import Database
@@ -26,6 +21,11 @@ from engram_duckdb.settings import Places, Settings
 from engram_duckdb.state import LIVE, RETIRED
 from engram_duckdb.statements import statements
 from engram_duckdb.writer import Writer
+from engram_kernel.changes import Applied, ChangeSet
+from engram_kernel.errors import NotAllowed
+from engram_kernel.model import Card, Edge, Event, Memory, Ref
+from engram_kernel.query import Page, Query
+from engram_kernel.store import Direction, Progress, Statistics, Usage, Verification
 
 C = TypeVar("C")
 

@@ -6,10 +6,10 @@ import threading
 
 import numpy as np
 import structlog
-from engram_kernel.errors import EngramError
 
 from engram_duckdb.records import Records
 from engram_duckdb.state import State
+from engram_kernel.errors import EngramError
 
 _BATCH = 1000
 _PAUSE = 0.01

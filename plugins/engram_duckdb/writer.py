@@ -11,8 +11,6 @@ from dataclasses import dataclass, field, replace
 
 import duckdb
 import structlog
-from engram_kernel.changes import Applied, ChangeSet
-from engram_kernel.errors import EngramError, OutcomeUnknown, StoreUnusable
 
 from engram_duckdb import commit, oplog
 from engram_duckdb.database import Database, failed_write
@@ -24,8 +22,11 @@ from engram_duckdb.records import Records
 from engram_duckdb.stage import Stage
 from engram_duckdb.state import Counters, State, Tail
 from engram_duckdb.statements import statements
+from engram_kernel.changes import Applied, ChangeSet
+from engram_kernel.errors import EngramError, OutcomeUnknown, StoreUnusable
 
 _log = structlog.get_logger("duckdb")
+_ANCHOR_SECONDS = 0.5
 Listener = Callable[[Applied], None]
 
 
@@ -57,6 +58,7 @@ class Writer:
         self._touched: dict[int, tuple[int, int]] = {}
         self._touch_lock = threading.Lock()
         self._dirty = False
+        self._anchored = 0.0
         self._broken: EngramError | None = None
         self._closing = threading.Lock()
         self._closed = False
@@ -125,7 +127,8 @@ class Writer:
         try:
             self._write(jobs)
         except Exception as error:
-            _log.exception("the writer failed")
+            _log.error("the writer failed", error=repr(error)[:500])
+            self._database.rollback()
             self._fail([job for job in jobs if not job.future.done()], OutcomeUnknown(f"The store failed unexpectedly: {error}"))
 
     def _write(self, jobs: list[Job]) -> None:
@@ -158,7 +161,9 @@ class Writer:
             self._database.reopen()
             self._state = self._reload()
         except (duckdb.Error, EngramError) as failure:
-            self._broken = StoreUnusable(f"The database could not be opened again: {failure}", next_step="Restart the server; see `engram doctor`.")
+            self._broken = StoreUnusable(
+                f"The database could not be opened again: {failure}", next_step="Restart the server; see `engram doctor`."
+            )
             self._fail([job for job, _ in waiting], OutcomeUnknown("The database failed while the write was committed."))
             return
         for job, stage in waiting:
@@ -225,7 +230,9 @@ class Writer:
         digest = oplog.link_hash(group.tail.hash, stage.micros, changes.actor, payload)
         result, summary = oplog.result_of(stage.outcomes), oplog.summary_of(stage.outcomes)
         moment = column_value(stage.micros)
-        stage.rows.oplog.append((stage.sequence, changes.reference, summary, moment, changes.actor, payload, result, group.tail.hash, digest))
+        stage.rows.oplog.append(
+            (stage.sequence, changes.reference, summary, moment, changes.actor, payload, result, group.tail.hash, digest)
+        )
         group.tail = Tail(stage.sequence, digest, stage.micros)
         group.counters = stage.counters
         group.layer.absorb(stage.layer)
@@ -243,6 +250,7 @@ class Writer:
         self._state.counters = group.counters
         self._state.tail = group.tail
         self._dirty = True
+        self._note_anchor(_ANCHOR_SECONDS)
         for job, stage in group.stages:
             self._succeed(job, stage)
 
@@ -277,7 +285,13 @@ class Writer:
             self._database.rollback()
             _log.warning("idle work postponed", error=str(error)[:300])
         self._dirty = False
-        oplog.write_anchor(self._database.places.anchor, self._state.tail.sequence, self._state.tail.hash)
+        self._note_anchor(0)
+
+    def _note_anchor(self, pause: float) -> None:
+        """Note the end of the log, at most once in `pause` seconds."""
+        if time.monotonic() - self._anchored >= pause:
+            self._anchored = time.monotonic()
+            oplog.write_anchor(self._database.places.anchor, self._state.tail.sequence, self._state.tail.hash)
 
     def _write_touches(self) -> None:
         with self._touch_lock:
@@ -287,5 +301,3 @@ class Writer:
         counts, moments = zip(*waiting.values(), strict=True)
         self._database.writer.execute(statements("write")["usage"], [list(waiting), list(counts), list(moments)])
         self._dirty = True
-
-
