@@ -1,20 +1,32 @@
-"""The results of every thought tool. Keys are the published contract; what we add is small and named here."""
+"""The results of every thought tool. Keys are the published contract; what we add is small and named here.
+
+The models have comments, not docstrings: pydantic publishes docstrings in the schemas, which every host pays for.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
-from pydantic import Field
+from pydantic import Field, GetJsonSchemaHandler
+from pydantic.json_schema import JsonSchemaValue, SkipJsonSchema
+from pydantic_core.core_schema import CoreSchema
 
 from engram_kernel.arguments import Result
 
+Unset: TypeAlias = SkipJsonSchema[None]
 _ABSENT: Any = Field(None, exclude_if=lambda value: value is None)
 """A key that is left out of the answer when it has nothing to say."""
 
 
-class Thought(Result):
-    """The 28 published keys."""
+# A record with a fixed set of keys; its schema names them without repeating every type in each tool.
+class Published(Result):
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return {"type": "object", "required": list(cls.model_fields)}
 
+
+# The 28 published keys.
+class Thought(Published):
     thought_id: str
     thought_type: str
     essence: str
@@ -45,9 +57,8 @@ class Thought(Result):
     archived_at_cycle: int | None
 
 
-class EdgeRecord(Result):
-    """The 11 published keys."""
-
+# The 11 published keys.
+class EdgeRecord(Published):
     edge_id: str
     from_thought_id: str
     to_thought_id: str
@@ -61,9 +72,8 @@ class EdgeRecord(Result):
     metadata: dict[str, Any]
 
 
-class Revision(Result):
-    """One entry of a thought's history."""
-
+# One entry of a thought's history.
+class Revision(Published):
     revision: int
     state: str
     thought: Thought
@@ -72,9 +82,9 @@ class Revision(Result):
 class FoundThought(Result):
     found: bool
     thought: Thought | None
-    revision: int | None = _ABSENT
-    history: list[Revision] | None = _ABSENT
-    history_total: int | None = _ABSENT
+    revision: int | Unset = _ABSENT
+    history: list[Revision] | Unset = _ABSENT
+    history_total: int | Unset = _ABSENT
 
 
 class StoredFields(Result):
@@ -85,14 +95,13 @@ class StoredFields(Result):
     lifecycle_status: str
 
 
+# `created` is false when an equal thought was confirmed; `ignored` names arguments that then had no effect.
 class Stored(Result):
-    """`created` is false when an equal thought was confirmed; `ignored` names arguments that then had no effect."""
-
     thought: StoredFields
     created: bool
     revision: int
-    restored: bool | None = _ABSENT
-    ignored: list[str] | None = _ABSENT
+    restored: bool | Unset = _ABSENT
+    ignored: list[str] | Unset = _ABSENT
 
 
 class UpdatedFields(Result):
@@ -124,17 +133,16 @@ class Deleted(Result):
     deleted: bool
 
 
+# `essence` and what follows only with `explain`, except `valid_until`, which marks an ended thought.
 class Hit(Result):
-    """`essence` and what follows only with `explain`, except `valid_until`, which marks an ended thought."""
-
     thought_id: str
     score: float
-    valid_until: str | None = _ABSENT
-    essence: str | None = _ABSENT
-    lifecycle_status: str | None = _ABSENT
-    updated_at: str | None = _ABSENT
-    signals: dict[str, float] | None = _ABSENT
-    details: dict[str, str] | None = _ABSENT
+    valid_until: str | Unset = _ABSENT
+    essence: str | Unset = _ABSENT
+    lifecycle_status: str | Unset = _ABSENT
+    updated_at: str | Unset = _ABSENT
+    signals: dict[str, float] | Unset = _ABSENT
+    details: dict[str, str] | Unset = _ABSENT
 
 
 class Filtered(Result):
@@ -147,39 +155,43 @@ class Filtered(Result):
 class Found(Result):
     results: list[Hit]
     backends_used: list[str]
-    filtered: Filtered | None = _ABSENT
-    failed_backends: list[str] | None = _ABSENT
-    total: int | None = _ABSENT
+    filtered: Filtered | Unset = _ABSENT
+    failed_backends: list[str] | Unset = _ABSENT
+    total: int | Unset = _ABSENT
+
+
+class KeywordHit(Result):
+    thought_id: str
+    score: float
 
 
 class Keywords(Result):
-    results: list[Hit]
-    total: int | None = _ABSENT
+    results: list[KeywordHit]
+    total: int | Unset = _ABSENT
 
 
+# `next_offset` is present when more can be read; `total` counts all matches.
 class Listing(Result):
-    """`next_offset` is present when more can be read; `total` counts all matches."""
-
     thoughts: list[Thought]
     count: int
     limit: int
     offset: int
     total: int
-    next_offset: int | None = _ABSENT
+    next_offset: int | Unset = _ABSENT
 
 
 class Edges(Result):
     edges: list[EdgeRecord]
     count: int
     total: int
-    next_offset: int | None = _ABSENT
+    next_offset: int | Unset = _ABSENT
 
 
 class Rows(Result):
     columns: list[str]
     rows: list[dict[str, Any]]
     total: int
-    next_offset: int | None = _ABSENT
+    next_offset: int | Unset = _ABSENT
 
 
 class Count(Result):

@@ -16,7 +16,7 @@ from engram_thoughts.conditions import active_reflection, all_of, filtered_by, i
 from engram_thoughts.expansion import expand
 from engram_thoughts.linking import metadata_equals
 from engram_thoughts.records import moment_text
-from engram_thoughts.results import Filtered, Found, Hit, Keywords
+from engram_thoughts.results import Filtered, Found, Hit, KeywordHit, Keywords
 from engram_thoughts.selecting import capped, collapsed
 from engram_thoughts.settings import Settings
 from engram_thoughts.vocabulary import THOUGHTS, LifecycleStatus
@@ -94,7 +94,7 @@ class Searching:
         )
         hits = call.search(request).hits
         self._touch(call, hits)
-        return Keywords(results=[Hit(thought_id=hit.memory.id, score=hit.score) for hit in hits])
+        return Keywords(results=[KeywordHit(thought_id=hit.memory.id, score=hit.score) for hit in hits])
 
     def _touch(self, call: Call, hits: Sequence[Ranked]) -> None:
         if self._settings.access_counting and hits:
