@@ -50,17 +50,22 @@ def _name_fault(name: str) -> str | None:
 
 
 def _resolved(text: str, field: str, base: Path | None) -> Path:
-    """With links followed in the parent, so that what is checked is what is written."""
+    """Absolute, and inside `base` when it was relative."""
     path = Path(text)
     if path.is_absolute():
-        return path.parent.resolve() / path.name if path.name not in ("", "..") else path.resolve()
+        return _followed(path)
     if base is None:
         raise refused({field: "is relative, and this session has no folder; give an absolute path"})
     root = base.resolve()
-    full = (root / path).resolve()
+    full = _followed(root / path)
     if root not in full.parents:
         raise refused({field: "leaves the folder it is relative to; give an absolute path"})
     return full
+
+
+def _followed(path: Path) -> Path:
+    """Links are followed in the parent, so that what is checked is what is written; a link as the last name is kept."""
+    return path.resolve() if path.name in ("", "..") else path.parent.resolve() / path.name
 
 
 def outside_store(path: Path, field: str, *, data: Path, backups: Path) -> Path:
