@@ -36,7 +36,8 @@ class Hooks:
 
     @hookspec
     def engram_register_rankers(self, register: Callable[[Ranker | Scorer], None], context: PluginContext) -> None:
-        """Register retrieval signals. An exception leaves this plugin's signals out. Since 0.1."""
+        """Register retrieval signals. An exception leaves this plugin's signals out. A signal with a method `close` is
+        closed before the store. Since 0.1."""
 
     @hookspec
     def engram_retriever(

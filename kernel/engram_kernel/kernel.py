@@ -53,6 +53,7 @@ class Kernel:
         self.retriever: Retriever
         self.on_tools_changed: list[Callable[[], Awaitable[None]]] = []
         self._declared: dict[str, Collection] = {}
+        self._signals: list[Any] = []
         self._threads = ThreadPoolExecutor(config.owner.workers, "tool")
         self._log = structlog.get_logger("kernel")
 
@@ -82,10 +83,9 @@ class Kernel:
         raise ConfigError("No storage plugin is enabled.", next_step="Remove duckdb from plugins.disabled.")
 
     def _register(self) -> None:
-        signals: list[Any] = []
         each = partial(self.plugins.each, context=self._context)
-        each("engram_register_rankers", register=signals.append)
-        self.retriever = self._find_retriever(signals)
+        each("engram_register_rankers", register=self._signals.append)
+        self.retriever = self._find_retriever(self._signals)
         each("engram_register_approvers", register=self.approvers.append, stop=True)
         each("engram_register_tools", register=self._add_surface)
         each("engram_register_transports", register=self._add_transport)
@@ -216,8 +216,11 @@ class Kernel:
         return Call(self, session, channel or SilentChannel(), plugin=owner.name if owner else "", reference=reference, resent=resent)
 
     def close(self) -> None:
-        """Wait for running calls, then close the store."""
+        """Wait for running calls, then close the retrieval signals that can be closed, then the store."""
         self._threads.shutdown(wait=True, cancel_futures=True)
+        for signal in self._signals:
+            if hasattr(signal, "close"):
+                self.plugins.guard(signal, signal.close)
         self.store.close()
 
 

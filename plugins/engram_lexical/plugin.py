@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 from engram_kernel.hookspecs import hookimpl
 from engram_kernel.plugins import PluginContext
 from engram_kernel.retrieval import Ranker, Scorer
 from engram_kernel.services import Check, Finding
-from engram_lexical.keeper import Pace
-from engram_lexical.ranker import LexicalRanker
+
+if TYPE_CHECKING:
+    from engram_lexical.ranker import LexicalRanker
 
 _rankers: WeakValueDictionary[Path, LexicalRanker] = WeakValueDictionary()
 """The ranker of each data folder, for the health check of the same kernel."""
@@ -19,6 +21,9 @@ _rankers: WeakValueDictionary[Path, LexicalRanker] = WeakValueDictionary()
 
 @hookimpl
 def engram_register_rankers(register: Callable[[Ranker | Scorer], None], context: PluginContext) -> None:
+    from engram_lexical.keeper import Pace  # numpy is imported only where an index is opened
+    from engram_lexical.ranker import LexicalRanker
+
     settings = context.settings
     pace = Pace(int(settings["flush_documents"]), float(settings["idle_seconds"]))
     ranker = LexicalRanker(context.store, context.index_folder, pace)
