@@ -64,7 +64,8 @@ def _try(folder: Path, say: Callable[[str], Mapping[str, Any]]) -> tuple[wire.Li
     if answer.get("ok"):
         return lines, answer
     lines.close()
-    if answer.get("reason") == "handover":
+    # A key that does not fit: the record is the one of an owner before, its successor is about to publish itself.
+    if answer.get("reason") in ("handover", "key"):
         return None
     raise JoinError(str(answer.get("text", "The owner refused the connection.")), str(answer.get("reason", "refused")))
 

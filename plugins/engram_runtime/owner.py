@@ -28,6 +28,8 @@ from engram_runtime.connection import StreamConnection
 from engram_runtime.hello import HelloRefused, read_hello, session_facts
 
 LEASE_PATIENCE = 10.0
+STAYS = 1.0
+"""Seconds after which a published owner is not one that is just leaving."""
 HELD = 75
 DRAIN = 10.0
 
@@ -49,11 +51,12 @@ class Owner:
         self._plugins = Plugins(trace=bool(os.environ.get("ENGRAM_TRACE_HOOKS")))
 
     async def take_lease(self, patience: float = LEASE_PATIENCE) -> None:
-        """Wait for a leaving owner. Raises LeaseHeld, naming the holder."""
-        end = time.monotonic() + patience
+        """Wait for a leaving owner, which has withdrawn its record. Raises LeaseHeld, naming the holder, when one stays."""
+        began = withdrawn = time.monotonic()
         while not self._lease.acquire():
-            if time.monotonic() > end:
-                record = lease.read_record(self.folder)
+            moment, record = time.monotonic(), lease.read_record(self.folder)
+            withdrawn = moment if record is None else withdrawn
+            if moment - began > patience or moment - withdrawn > STAYS:
                 holder = f"process {record.pid}" if record else "another process"
                 raise LeaseHeld(f"{self.folder} is owned by {holder}.", next_step="Use that one, or wait until it leaves.")
             await asyncio.sleep(0.02)
