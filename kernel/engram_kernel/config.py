@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from engram_kernel.discovery import discover
 from engram_kernel.errors import ConfigError
+from engram_kernel.manifest import read_manifest
 from engram_kernel.session import ToolChoice
 
 
@@ -176,42 +177,31 @@ def _nested(flat: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check(layer: _Layer) -> None:
-    try:
-        Config.model_validate(layer.values)
-        _check_plugins(layer.values.get("plugins") or {})
-    except ValidationError as error:
-        raise ConfigError("; ".join(_explain(layer, item) for item in error.errors(include_url=False)) + ".") from None
-
-
-def _check_plugins(section: Mapping[str, Any]) -> None:
     """Plugin settings are checked against the manifests; an unknown plugin's are left for its installation."""
-    from engram_kernel.plugins import read_manifest
-
-    wanted = section.get("settings") or {}
+    faults = _faults(Config, layer.values)
+    wanted = {} if faults else (layer.values.get("plugins") or {}).get("settings") or {}
     for found in discover() if wanted else ():
         if found.name in wanted:
-            try:
-                read_manifest(found).read_settings(wanted[found.name])
-            except ValidationError as error:
-                lines: list[Any] = [
-                    {
-                        "type": item["type"],
-                        "loc": ("plugins", "settings", found.name, *item["loc"]),
-                        "input": item.get("input"),
-                        "ctx": item.get("ctx", {}),
-                    }
-                    for item in error.errors(include_url=False)
-                ]
-                raise ValidationError.from_exception_data("Config", lines) from None
+            model = read_manifest(found).settings_model()
+            faults += _faults(model, wanted[found.name], ("plugins", "settings", found.name))
+    if faults:
+        raise ConfigError("; ".join(_explain(layer, *fault) for fault in faults) + ".")
 
 
-def _explain(layer: _Layer, item: Any) -> str:
-    key = ".".join(str(part) for part in item["loc"])
+def _faults(model: type[BaseModel], values: Any, place: tuple[Any, ...] = ()) -> list[tuple[tuple[Any, ...], str, str]]:
+    """(location, kind, text) of each fault."""
+    try:
+        model.model_validate(values)
+    except ValidationError as error:
+        return [((*place, *item["loc"]), item["type"], item["msg"]) for item in error.errors(include_url=False)]
+    return []
+
+
+def _explain(layer: _Layer, location: tuple[Any, ...], kind: str, text: str) -> str:
+    key = ".".join(str(part) for part in location)
     line = next((layer.lines[name] for name in _prefixes(key) if name in layer.lines), None)
     where = f"{layer.name} line {line}" if line else layer.name
-    if item["type"] == "extra_forbidden":
-        return f"{where}: {key}: unknown key{_suggest(item['loc'])}"
-    return f"{where}: {key}: {item['msg']}"
+    return f"{where}: {key}: " + (f"unknown key{_suggest(location)}" if kind == "extra_forbidden" else text)
 
 
 def _prefixes(key: str) -> list[str]:

@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, create_model
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
+from engram_kernel import API_VERSION
+from engram_kernel.discovery import Found
+from engram_kernel.errors import PluginFailed
 from engram_kernel.model import Tier
 
 _TYPES: dict[str, type] = {"string": str, "integer": int, "number": float, "boolean": bool}
@@ -72,3 +76,24 @@ class Manifest(_Strict):
     def read_settings(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Validated settings with defaults. Raises pydantic.ValidationError."""
         return self.settings_model().model_validate(dict(values)).model_dump()
+
+
+def read_manifest(found: Found) -> Manifest:
+    """Raises PluginFailed with one readable line."""
+    try:
+        manifest = Manifest.model_validate(found.raw_manifest)
+    except (OSError, yaml.YAMLError, ValidationError) as error:
+        raise PluginFailed(f"The manifest of {found.name!r} cannot be used: {describe(error)}.") from error
+    if manifest.name != found.name:
+        raise PluginFailed(f"The manifest of {found.name!r} names the plugin {manifest.name!r}.")
+    if manifest.api != API_VERSION:
+        raise PluginFailed(f"The plugin {found.name!r} is written for plugin interface {manifest.api}; this kernel has {API_VERSION}.")
+    return manifest
+
+
+def describe(error: BaseException) -> str:
+    """One line about an exception, without its traceback."""
+    if isinstance(error, ValidationError):
+        return "; ".join(f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors(include_url=False))
+    text = " ".join(str(error).split())[:300]
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

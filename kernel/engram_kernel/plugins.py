@@ -10,15 +10,12 @@ from typing import Any, Literal, TypeVar
 
 import pluggy
 import structlog
-import yaml
-from pydantic import ValidationError
 
-from engram_kernel import API_VERSION
 from engram_kernel.changes import Applied, ChangeSet
 from engram_kernel.discovery import GROUP, Found, discover
 from engram_kernel.errors import NotAllowed, PluginFailed
 from engram_kernel.hookspecs import Hooks
-from engram_kernel.manifest import Manifest
+from engram_kernel.manifest import Manifest, describe, read_manifest
 from engram_kernel.store import Store
 
 R = TypeVar("R")
@@ -189,24 +186,3 @@ class Plugins:
         self._log.warning("plugin failed", plugin=plugin.name, where=where, error=describe(error), failures=plugin.failures)
         if plugin.failures >= FAILURES_BEFORE_QUARANTINE:
             plugin.status = "quarantined"
-
-
-def read_manifest(found: Found) -> Manifest:
-    """Raises PluginFailed with one readable line."""
-    try:
-        manifest = Manifest.model_validate(found.raw_manifest)
-    except (OSError, yaml.YAMLError, ValidationError) as error:
-        raise PluginFailed(f"The manifest of {found.name!r} cannot be used: {describe(error)}.") from error
-    if manifest.name != found.name:
-        raise PluginFailed(f"The manifest of {found.name!r} names the plugin {manifest.name!r}.")
-    if manifest.api != API_VERSION:
-        raise PluginFailed(f"The plugin {found.name!r} is written for plugin interface {manifest.api}; this kernel has {API_VERSION}.")
-    return manifest
-
-
-def describe(error: BaseException) -> str:
-    """One line about an exception, without its traceback."""
-    if isinstance(error, ValidationError):
-        return "; ".join(f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors(include_url=False))
-    text = " ".join(str(error).split())[:300]
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__

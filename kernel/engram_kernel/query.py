@@ -40,7 +40,7 @@ class IsNull:
 
 @dataclass(frozen=True, slots=True)
 class Like:
-    """SQL LIKE with `%` and `_`; `fold` ignores case."""
+    """SQL LIKE with `%` and `_`, each taken literally after a backslash, as is `\\\\`; `fold` ignores case."""
 
     field: str
     pattern: str

@@ -15,7 +15,7 @@ from engram_kernel.arguments import Arguments
 from engram_kernel.changes import Applied
 from engram_kernel.errors import ConfigError, Unknown
 from engram_kernel.schema import tool_schema
-from engram_kernel.session import Session, ToolChoice
+from engram_kernel.session import Session
 
 if TYPE_CHECKING:
     from engram_kernel.call import Call
@@ -159,7 +159,7 @@ class Registry:
         return list(self._tools.values())
 
     def resources(self, session: Session) -> list[Resource]:
-        return [resource for resource in self._resources.values() if _open_group(resource.group, session.tools)]
+        return [resource for resource in self._resources.values() if resource.group not in session.tools.disable]
 
     def resource(self, uri: str, session: Session) -> tuple[Resource, dict[str, str]]:
         """The resource behind a URI and its placeholder values. Raises Unknown."""
@@ -169,7 +169,7 @@ class Registry:
         raise Unknown("Resource not found.", next_step="List the resources.", data={"kind": "resource", "uri": uri})
 
     def prompts(self, session: Session) -> list[Prompt]:
-        return [prompt for prompt in self._prompts.values() if _open_group(prompt.group, session.tools)]
+        return [prompt for prompt in self._prompts.values() if prompt.group not in session.tools.disable]
 
     def prompt(self, name: str, session: Session) -> Prompt:
         """Raises Unknown."""
@@ -195,7 +195,3 @@ def _shows(tool: Tool, session: Session) -> bool:
         return False
     in_profile = choice.profile in ("all", tool.group) or choice.profile in tool.profiles
     return in_profile or bool({tool.name, tool.group} & choice.enable)
-
-
-def _open_group(group: str, choice: ToolChoice) -> bool:
-    return group not in choice.disable

@@ -38,14 +38,14 @@ def _known(caller: Caller) -> tuple[list[dict[str, Any]], EngramError | None]:
 
 
 def _installed() -> list[dict[str, Any]]:
-    from engram_kernel import discovery, plugins
+    from engram_kernel import discovery, manifest
 
     found = []
     for each in discovery.discover():
         entry: dict[str, Any] = {"name": each.name, "version": each.version, "distribution": each.distribution}
         entry |= {"status": "installed", "error": "", "failures": 0, "manifest": None, "settings": {}}
         try:
-            entry["manifest"] = plugins.read_manifest(each).model_dump(mode="json")
+            entry["manifest"] = manifest.read_manifest(each).model_dump(mode="json")
         except EngramError as error:
             entry |= {"status": "failed", "error": error.what}
         found.append(entry)

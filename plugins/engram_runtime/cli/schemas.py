@@ -57,7 +57,7 @@ def configuration() -> dict[str, Any]:
     from engram_kernel.config import Config
     from engram_kernel.discovery import discover
     from engram_kernel.manifest import Manifest
-    from engram_kernel.plugins import read_manifest
+    from engram_kernel.manifest import read_manifest
 
     config = _inlined(Config.model_json_schema())
     own = _own_distribution()
