@@ -352,8 +352,20 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
 
 
 @pytest.fixture
-def make_world(tmp_path: Path) -> Callable[..., World]:
-    return lambda config=None: World(tmp_path, config)
+def make_world_in() -> Callable[[Path], World]:
+    """For tests that need a new kernel for each example."""
+    return World
+
+
+@pytest.fixture
+def connect_to() -> Callable[..., tuple[Host, asyncio.Task[None]]]:
+    """Connects a host to a kernel of the test's own."""
+
+    def connect(kernel: Kernel, **hello: object) -> tuple[Host, asyncio.Task[None]]:
+        connection = MemoryConnection(hello)
+        return Host(connection), asyncio.ensure_future(kernel.transports["mcp"].serve(connection, kernel))
+
+    return connect
 
 
 @pytest.fixture
