@@ -224,15 +224,13 @@ class Kernel:
         self.store.close()
 
 
-def _reply(outcome: Any) -> Reply:
+def _reply(outcome: str | BaseModel | ToolResult) -> Reply:
     if isinstance(outcome, str):
         return Reply(outcome)
-    if isinstance(outcome, BaseModel):
-        outcome = ToolResult(outcome)
-    data = outcome.data.model_dump(mode="json", by_alias=True) if outcome.data is not None else None
-    if outcome.text is not None or outcome.data is None:
-        return Reply(outcome.text or "", data, outcome.native)
-    return Reply(outcome.data.model_dump_json(by_alias=True), data, outcome.native)
+    result = outcome if isinstance(outcome, ToolResult) else ToolResult(outcome)
+    words = "" if result.data is None else result.data.model_dump_json(by_alias=True)
+    data = None if result.data is None else result.data.model_dump(mode="json", by_alias=True)
+    return Reply(words if result.text is None else result.text, data, result.native)
 
 
 def _crash(tool: Tool) -> PluginFailed:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, cast
 
 import pluggy
 import structlog
@@ -59,7 +59,7 @@ class PluginContext:
         """The open store; without the capability `writes`, one that refuses to write."""
         if self._store is None:
             raise RuntimeError("the store is not open while storage plugins register")
-        return self._store if self._writes else _readonly(self._store, self.name)
+        return self._store if self._writes else cast(Store, _ReadOnlyStore(self._store, self.name))
 
 
 class _ReadOnlyStore:
@@ -71,11 +71,6 @@ class _ReadOnlyStore:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
-
-
-def _readonly(store: Store, plugin: str) -> Store:
-    facade: Any = _ReadOnlyStore(store, plugin)
-    return facade  # type: ignore[no-any-return]
 
 
 class Plugins:
