@@ -117,7 +117,7 @@ class Sql:
         if named.key is None and (named.numeric or named.kind is Kind.TIME):
             return _mismatch(named.sql, "=")
         cell = named.sql if named.key is None else f"json_extract_string({named.sql}, ?)"
-        test = f"lower({cell}) like lower(?)" if fold else f"{cell} like ?"
+        test = f"lower({cell}) like lower(?) escape '\\'" if fold else f"{cell} like ? escape '\\'"
         if named.key is None:
             self.add(pattern)
             return f"({test})"

@@ -257,9 +257,9 @@ def _cut(places: Array, keys: Sequence[Array], wanted: int) -> Array:
 
 
 def like(pattern: str, fold: bool) -> Callable[[str], bool]:
-    """A test for SQL LIKE; without an escape character, as everywhere in the query tree."""
-    body = "".join({"%": ".*", "_": "."}.get(character, re.escape(character)) for character in (pattern.lower() if fold else pattern))
-    compiled = re.compile(body, re.DOTALL)
+    """A test for SQL LIKE; a backslash takes the next character literally."""
+    parts = re.findall(r"\\.|.", pattern.lower() if fold else pattern, re.DOTALL)
+    compiled = re.compile("".join({"%": ".*", "_": "."}.get(part, re.escape(part[-1])) for part in parts), re.DOTALL)
     return lambda word: compiled.fullmatch(word.lower() if fold else word) is not None
 
 
