@@ -94,13 +94,16 @@ def call(kernel: Kernel, **arguments: Any) -> Any:
     return asyncio.run(kernel.call("find_stale", arguments, session)).data
 
 
-def test_the_example_plugin_finds_stale_memories(example: Kernel) -> None:
+def test_the_example_plugin_finds_stale_memories(example: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
     collection = example.store.cards(Collection)[0].id
-    assert call(example) == {"ids": [], "total": 0}
-    old = Memory(collection=collection, id="old", kind="NOTE", text="long ago", created_at=now() - timedelta(days=40))
-    example.store.apply(ChangeSet((Put(old), Put(Memory(collection=collection, id="new", kind="NOTE", text="today")))))
-    assert call(example, limit=5) == {"ids": ["old"], "total": 1}
+    for name in ("first", "second"):
+        example.store.apply(ChangeSet((Put(Memory(collection=collection, id=name, kind="NOTE", text=name)),)))
     checks = [check for check in example.checks if check.name == "stale memories"]
+    assert call(example) == {"ids": [], "total": 0}
+    assert [finding.level for check in checks for finding in check.run()] == ["ok"]
+    later = now() + timedelta(days=31)
+    monkeypatch.setattr("engram_stale.plugin.now", lambda: later)
+    assert call(example, limit=1) == {"ids": ["first"], "total": 2}
     assert [finding.level for check in checks for finding in check.run()] == ["warning"]
 
 

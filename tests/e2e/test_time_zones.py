@@ -33,7 +33,7 @@ UTC_ENDS = {
     "offset": "2026-11-01T06:00:00+00:00",
     "blank": "2026-11-01T05:59:59.500000+00:00",
 }
-STILL_VALID = [8, 6, 6, 5, 5, 0, 3]
+STILL_VALID = [8, 6, 6, 4, 4, 0, 3]
 """How many of ENDS lie after each of PROBES."""
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
+from typing import TYPE_CHECKING
 
 from pydantic import Field
 
 from engram_kernel.arguments import Arguments, Result
 from engram_kernel.call import Call
-from engram_kernel.hookspecs import Surface, hookimpl
+from engram_kernel.hookspecs import hookimpl
 from engram_kernel.model import Collection, Memory
 from engram_kernel.plugins import PluginContext
 from engram_kernel.query import Compare, Order, Page, Query
@@ -18,6 +19,9 @@ from engram_kernel.services import Check, Finding
 from engram_kernel.store import Reader
 from engram_kernel.times import now
 from engram_kernel.tools import Tool
+
+if TYPE_CHECKING:
+    from engram_kernel.hookspecs import Surface
 
 
 class StaleArguments(Arguments):

@@ -232,17 +232,19 @@ def ask_for_a_moment(stage: Stage, notes: Sequence[Note]) -> None:
     """The same FIND at two moments: one decision was replaced in between."""
     story = stage.story
     story.begin("What held at a given moment")
-    rows, answers = [], []
-    for moment in MOMENTS:
-        query = f"FIND thoughts WHERE source = 'decisions' AND valid_at '{moment}' ORDER BY thought_id"
-        found = {row["thought_id"] for row in stage.two.call("query_memory", query=query)["rows"]}
-        answers.append(found)
-        rows.append((query, len(found)))
+    answers = [_valid_decisions(stage, moment) for moment in MOMENTS]
+    story.table([("Query", {}), ("Found", RIGHT)], [(query, len(found)) for query, found in answers])
+    for moment, (_, found) in zip(MOMENTS, answers, strict=True):
         expected = {note.id for note in notes if _holds(note, moment)}
         story.check(f"valid at {moment}", found == expected, f"at {moment} {len(found)} decisions held, as their files say")
-    story.table([("Query", {}), ("Found", RIGHT)], rows)
-    gone, new = sorted(answers[0] - answers[1]), sorted(answers[1] - answers[0])
-    story.tell(f"No longer held: {', '.join(_title(stage, name) for name in gone)}. New: {', '.join(_title(stage, name) for name in new)}.")
+    before, after = (found for _, found in answers)
+    for label, names in (("No longer held", before - after), ("New", after - before)):
+        story.tell(f"{label}: {'; '.join(_title(stage, name) for name in sorted(names))}.")
+
+
+def _valid_decisions(stage: Stage, moment: str) -> tuple[str, set[str]]:
+    query = f"FIND thoughts WHERE source = 'decisions' AND valid_at '{moment}'"
+    return query, {row["thought_id"] for row in stage.two.call("query_memory", query=query)["rows"]}
 
 
 def _holds(note: Note, moment: str) -> bool:
@@ -336,7 +338,7 @@ def count_again(stage: Stage, burst: Burst) -> None:
     story.facts |= {"stored": len(rows), "missing": len(missing), "doubled": len(doubled)}
     story.check("nothing_missing", not missing, f"read back {len(rows)} memories; {len(missing)} of the confirmed ones are missing")
     stage.story.check(
-        "nothing_doubled", not doubled, f"{len(doubled)} are there twice, although open calls were sent again after each kill"
+        "nothing_doubled", not doubled, f"{len(doubled)} are there twice, although unanswered calls were sent again after each kill"
     )
 
 
