@@ -14,7 +14,7 @@ class _Side:
         self.load(np.empty(0, np.int64), np.empty(0, np.int64))
 
     def load(self, ends: Array, edges: Array) -> None:
-        order = np.argsort(ends, kind="stable")
+        order = np.argsort(ends)
         self._ends, self._edges = ends[order], edges[order]
         self._fresh: dict[int, list[int]] = {}
 
@@ -22,7 +22,7 @@ class _Side:
         self._fresh.setdefault(end, []).append(edge)
 
     def edges(self, memory: int) -> list[int]:
-        low, high = np.searchsorted(self._ends, [memory, memory + 1])
+        low, high = (self._ends.searchsorted(np.int64(end)) for end in (memory, memory + 1))
         found: list[int] = self._edges[low:high].tolist()
         return found + self._fresh.get(memory, [])
 

@@ -45,6 +45,9 @@ class Vocabulary:
     def __init__(self, words: Iterable[str] = ()) -> None:
         self.words: list[str] = []
         self._codes: dict[str, int] = {}
+        self.extend(words)
+
+    def extend(self, words: Iterable[str]) -> None:
         for word in words:
             self.add(word)
 
@@ -94,19 +97,11 @@ class Column:
         return None if value == NONE else value
 
     def load(self, numbers: Array, values: Array) -> None:
-        """Set many cells from a DuckDB result column (masked where null)."""
-        if self.kind is Kind.WORD:
-            add = self.vocabulary.add
-            plain = np.ma.getdata(values).tolist()
-            hidden = np.ma.getmaskarray(values).tolist() if np.ma.isMaskedArray(values) else None
-            codes = (
-                [add(word) for word in plain]
-                if hidden is None
-                else [ABSENT if gone else add(word) for word, gone in zip(plain, hidden, strict=True)]
-            )
-            self.array[numbers] = codes
-        else:
-            self.array[numbers] = np.ma.filled(values, self._null) if np.ma.isMaskedArray(values) else values
+        """Set many cells from a DuckDB result column (masked where null); words come as codes."""
+        self.array[numbers] = np.ma.filled(values, self._null) if np.ma.isMaskedArray(values) else values
+
+    def put(self, numbers: Sequence[int], values: Sequence[Any]) -> None:
+        self.array[numbers] = [self.encode(value) for value in values]
 
 
 class Columns:
@@ -130,11 +125,14 @@ class Columns:
     def value(self, name: str, number: int) -> Any:
         return self._columns[name].decode(number)
 
-    def put(self, number: int, values: Mapping[str, Any]) -> None:
-        self._extend(number)
-        for name, value in values.items():
-            column = self._columns[name]
-            column.array[number] = column.encode(value)
+    def put(self, rows: Mapping[int, Mapping[str, Any]]) -> None:
+        """Set the named cells of several numbers; all rows name the same columns."""
+        if not rows:
+            return
+        numbers = list(rows)
+        self._extend(max(numbers))
+        for name in next(iter(rows.values())):
+            self._columns[name].put(numbers, [row[name] for row in rows.values()])
 
     def load(self, numbers: Array, values: Mapping[str, Array]) -> None:
         if len(numbers):

@@ -107,12 +107,15 @@ class Evaluator:
         match condition:
             case ValidAt(moment=moment):
                 at = _micros(moment)
-                return (start <= at) & (at < end)
+                inside: Mask = (start <= at) & (at < end)
+                return inside
             case ValidWithin(start=first, end=last):
-                return (start < _micros(last)) & (end > _micros(first))
+                overlap: Mask = (start < _micros(last)) & (end > _micros(first))
+                return overlap
             case ValidBetween(start=first, end=last):
                 bounded = (start != NONE) & (until != NONE)
-                return bounded & (start >= _micros(first)) & (until <= _micros(last))
+                contained: Mask = bounded & (start >= _micros(first)) & (until <= _micros(last))
+                return contained
 
     def _leaf(self, leaf: Compare | In | IsNull | Like) -> Truth:
         field = field_of(leaf.field, self._target)
@@ -203,7 +206,8 @@ def edge_mask(edges: Columns, memories: Columns, query: Query) -> Mask:
     """Edges in the query's states whose two ends lie in its collections."""
     inside = _among(memories, "collection", query.collections)
     ends = [np.clip(edges.view(side), 0, memories.size - 1) for side in ("src", "dst")]
-    return states_mask(edges, query) & inside[ends[0]] & inside[ends[1]]
+    mask: Mask = states_mask(edges, query) & inside[ends[0]] & inside[ends[1]]
+    return mask
 
 
 def _among(columns: Columns, name: str, words: Iterable[str]) -> Mask:
@@ -227,7 +231,8 @@ def _present(cells: Array, kind: Kind) -> Mask:
         return ~np.isnan(cells)
     if kind is Kind.FLAG:
         return np.ones(len(cells), np.bool_)
-    return cells != (ABSENT if kind is Kind.WORD else NONE)
+    present: Mask = cells != (ABSENT if kind is Kind.WORD else NONE)
+    return present
 
 
 def _numbers(cells: Array, sign: str, value: Any) -> Mask:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
 
 import numpy as np
 
@@ -18,7 +18,7 @@ class Hashes:
         self._fresh: dict[int, list[int]] = {}
 
     def load(self, keys: Array, numbers: Array) -> None:
-        order = np.argsort(keys, kind="stable")
+        order = np.argsort(keys)
         self._keys, self._numbers, self._fresh = keys[order], numbers[order], {}
 
     def add(self, key: int, number: int) -> None:
@@ -26,11 +26,17 @@ class Hashes:
 
     def find(self, key: int) -> list[int]:
         """Every number ever added under the key, oldest first."""
-        low, high = np.searchsorted(self._keys, [key, key + 1] if key < 2**63 - 1 else [key, key])
-        if key == 2**63 - 1:
-            high = len(self._keys)
-        old: list[int] = self._numbers[low:high].tolist()
-        return old + self._fresh.get(key, [])
+        low = self._keys.searchsorted(np.int64(key))
+        old: list[int] = []
+        while low < len(self._keys) and self._keys[low] == key:
+            old.append(int(self._numbers[low]))
+            low += 1
+        return sorted(old) + self._fresh.get(key, [])
+
+
+def key_of(name: str) -> int:
+    """The lower half of the MD5 sum, which DuckDB can compute too; it only has to spread, not to be secure."""
+    return int.from_bytes(hashlib.md5(name.encode(), usedforsecurity=False).digest()[8:], "little", signed=True)
 
 
 class Names:
@@ -42,21 +48,21 @@ class Names:
         self._lengths: Array = np.zeros(1024, np.int32)
         self._hashes = Hashes()
 
-    def load(self, numbers: Array, names: Sequence[str]) -> None:
-        encoded = [name.encode() for name in names]
-        lengths = np.fromiter(map(len, encoded), np.int32, len(encoded))
-        self._blob = bytearray(b"".join(encoded))
-        self._reserve(int(numbers.max()) + 1 if len(numbers) else 0)
-        self._starts[numbers] = np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)[:-1])) if encoded else []
-        self._lengths[numbers] = lengths
-        self._hashes.load(np.fromiter(map(hash, names), np.int64, len(encoded)), numbers)
+    def load(self, numbers: Array, lengths: Array, keys: Array, text: bytes) -> None:
+        """`numbers` ascending; `text` holds the names one after the other, `lengths` in bytes, `keys` as of `key_of`."""
+        self._blob = bytearray(text)
+        if len(numbers):
+            self._reserve(int(numbers[-1]) + 1)
+            self._starts[numbers] = np.cumsum(lengths, dtype=np.int64) - lengths
+            self._lengths[numbers] = lengths
+        self._hashes.load(keys, numbers)
 
     def add(self, number: int, name: str) -> None:
         encoded = name.encode()
         self._reserve(number + 1)
         self._starts[number], self._lengths[number] = len(self._blob), len(encoded)
         self._blob += encoded
-        self._hashes.add(hash(name), number)
+        self._hashes.add(key_of(name), number)
 
     def name(self, number: int) -> str:
         start = int(self._starts[number])
@@ -64,7 +70,7 @@ class Names:
 
     def find(self, name: str) -> list[int]:
         """Every number that ever held this id, oldest first."""
-        return [number for number in self._hashes.find(hash(name)) if self.name(number) == name]
+        return [number for number in self._hashes.find(key_of(name)) if self.name(number) == name]
 
     def _reserve(self, size: int) -> None:
         if size > len(self._starts):

@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from engram_duckdb.moments import from_micros
 from engram_kernel.changes import Applied, Outcome
 from engram_kernel.model import Event
 
+_OUTCOME = tuple(field.name for field in fields(Outcome))
 _log = structlog.get_logger("duckdb")
 
 
@@ -30,7 +31,7 @@ def payload_of(effects: Sequence[Any]) -> str:
 
 
 def result_of(outcomes: Sequence[Outcome]) -> str:
-    return json.dumps([astuple(outcome) for outcome in outcomes], ensure_ascii=False, separators=(",", ":"))
+    return json.dumps([[getattr(outcome, name) for name in _OUTCOME] for outcome in outcomes], ensure_ascii=False, separators=(",", ":"))
 
 
 def applied_from(sequence: int, result: str) -> Applied:

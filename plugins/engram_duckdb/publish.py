@@ -20,12 +20,14 @@ def publish(state: State, layer: Layer, cache: Cache) -> None:
 
 
 def _publish_memories(state: State, layer: Layer, cache: Cache) -> None:
+    rids, size = state.memories["rid"].array, state.memories.size
+    rows = {}
     for number, held in layer.memories.items():
-        digest = held.memory.content_hash
-        own = {"rid": held.rid, "cid": held.cid, "root": held.root, "print": print_of(digest)}
-        cache.drop(int(state.memories["rid"].array[number]) if number < state.memories.size else 0)
-        state.memories.put(number, memory_cells(held.memory) | own)
+        own = {"rid": held.rid, "cid": held.cid, "root": held.root, "print": print_of(held.memory.content_hash)}
+        rows[number] = memory_cells(held.memory) | own
+        cache.drop(int(rids[number]) if number < size else 0)
         cache.put(held.rid, held.memory)
+    state.memories.put(rows)
     for ref, numbers in layer.ids.items():
         for number in numbers:
             state.memory_names.add(number, ref.id)
@@ -39,10 +41,12 @@ def _publish_edges(state: State, layer: Layer) -> None:
         for number in numbers:
             state.edge_names.add(number, edge_id)
             state.adjacency.add(number, *layer.edges[number].ends)
+    rows = {}
     for number, held in layer.edges.items():
         own = {"rid": held.rid, "src": held.ends[0], "dst": held.ends[1], "retired_with": held.retired_with}
         bare = not held.edge.metadata and not held.edge.attributes
-        state.edges.put(number, edge_cells(held.edge) | own | {"bare": bare})
+        rows[number] = edge_cells(held.edge) | own | {"bare": bare}
+    state.edges.put(rows)
 
 
 def _publish_cards(state: State, layer: Layer) -> None:

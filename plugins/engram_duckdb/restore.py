@@ -10,8 +10,9 @@ from typing import Any
 
 import duckdb
 
-from engram_duckdb import backup, checks, oplog, schema, state
+from engram_duckdb import backup, checks, oplog, schema
 from engram_duckdb.database import Database, failed_write, quoted
+from engram_duckdb.load import load
 from engram_duckdb.settings import Places, Settings
 from engram_kernel.errors import AlreadyExists, StoreUnusable
 
@@ -42,7 +43,7 @@ def _build(work: Path, source: Path, manifest: Mapping[str, Any], settings: Sett
     database = Database(Places(work), settings, read_only=False)
     try:
         _import(database, source, int(manifest["schema_version"]))
-        loaded = state.load(database)
+        loaded = load(database)
         tail = (loaded.tail.sequence, loaded.tail.hash if loaded.tail.sequence else "")
         if tail != (manifest["last_sequence"], manifest["last_hash"]):
             raise StoreUnusable("The restored log does not end where the backup says.", next_step="Use another backup.")

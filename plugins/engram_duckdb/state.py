@@ -1,21 +1,16 @@
-"""Everything about the store that is held in memory, loaded from the database in a few statements."""
+"""Everything about the store that is held in memory."""
 
 from __future__ import annotations
 
-import json
 import threading
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
-from engram_duckdb import cards
 from engram_duckdb.adjacency import Adjacency
-from engram_duckdb.columns import Array, Columns
-from engram_duckdb.database import Database
-from engram_duckdb.heads import edge_heads, memory_heads, print_of
+from engram_duckdb.columns import Columns
+from engram_duckdb.heads import edge_heads, memory_heads
 from engram_duckdb.names import Hashes, Names
-from engram_duckdb.statements import statements
 from engram_kernel.model import Card, Ref
 
 FIRST_HASH = "0" * 64
@@ -84,62 +79,3 @@ class State:
     def sort_edges(self) -> None:
         numbers = np.flatnonzero(self.edges.view("rid") > 0)
         self.adjacency.load(numbers, self.edges["src"].array[numbers], self.edges["dst"].array[numbers])
-
-
-def load(database: Database) -> State:
-    state, sql = State(), statements("load")
-    with database.reading() as cursor:
-        state.counters = Counters(*(cursor.execute(sql["counters"]).fetchone() or ()))
-        tail = cursor.execute(sql["tail"]).fetchone()
-        state.tail = Tail(*tail) if tail else Tail()
-        state.models = {name: (model, dimension) for model, name, dimension in cursor.execute(sql["models"]).fetchall()}
-        _load_cards(state, cursor.execute(sql["cards"]).fetchall())
-        _load_memories(state, cursor, sql)
-        _load_edges(state, cursor.execute(sql["edges"]).fetchnumpy())
-    return state
-
-
-def _load_cards(state: State, rows: list[tuple[Any, ...]]) -> None:
-    for kind, collection, name, body, revision in rows:
-        key = (kind, collection, name)
-        state.card_revisions[key] = revision
-        if body is None:
-            continue
-        try:
-            state.cards[key] = cards.read(kind, json.loads(body))
-        except (ValueError, TypeError, KeyError) as error:
-            state.damaged[f"{kind} {name}"] = f"the record cannot be read: {error}"
-
-
-def _load_memories(state: State, cursor: Any, sql: dict[str, str]) -> None:
-    known = cursor.execute(sql["identities"]).fetchnumpy()
-    numbers = np.ma.getdata(known["mid"])
-    heads, names = state.memories, np.ma.getdata(known["id"]).tolist()
-    heads.load(
-        numbers, {"number": numbers, "collection": known["collection"], "created_at": known["created_at"], "root": known["root_mid"]}
-    )
-    state.memory_names.load(numbers, names)
-    newest = cursor.execute(sql["memories"]).fetchnumpy()
-    numbers = np.ma.getdata(newest.pop("mid"))
-    newest["revision"] = newest.pop("rev")
-    heads.load(numbers, newest)
-    _load_prints(state, numbers, cursor.execute(sql["contents"]).fetchnumpy())
-    used = cursor.execute(sql["usage"]).fetchnumpy()
-    heads.load(np.ma.getdata(used["mid"]), {"used": used["count"], "used_at": used["last_at"]})
-
-
-def _load_prints(state: State, numbers: Array, contents: dict[str, Array]) -> None:
-    cids, digests = np.ma.getdata(contents["cid"]), np.ma.getdata(contents["hash"]).tolist()
-    prints = np.zeros(int(cids.max()) + 1 if len(cids) else 1, np.int64)
-    prints[cids] = [print_of(digest) for digest in digests]
-    own = prints[state.memories["cid"].array[numbers]] if len(numbers) else prints[:0]
-    state.memories.load(numbers, {"print": own})
-    state.prints.load(own, numbers)
-
-
-def _load_edges(state: State, newest: dict[str, Array]) -> None:
-    numbers = np.ma.getdata(newest.pop("eid"))
-    state.edge_names.load(numbers, np.ma.getdata(newest.pop("id")).tolist())
-    newest["revision"] = newest.pop("rev")
-    state.edges.load(numbers, {"number": numbers, **newest})
-    state.sort_edges()

@@ -13,6 +13,7 @@ from engram_duckdb import backup, cards, checks, oplog, schema, state, statistic
 from engram_duckdb.database import Database
 from engram_duckdb.faults import Faults
 from engram_duckdb.faults import none as no_faults
+from engram_duckdb.load import load
 from engram_duckdb.moments import from_micros
 from engram_duckdb.records import Cache, Records
 from engram_duckdb.search import Search
@@ -38,7 +39,7 @@ class DuckStore:
         try:
             schema.migrate(self._database, self._before_migration)
             self._records = Records(self._database, Cache(settings.cache_mb << 20))
-            self._state = state.load(self._database)
+            self._state = load(self._database)
         except BaseException:
             self._database.close()
             raise
@@ -60,7 +61,7 @@ class DuckStore:
 
     def _reload(self) -> state.State:
         self._records.cache.clear()
-        self._state = state.load(self._database)
+        self._state = load(self._database)
         return self._state
 
     # Writing
@@ -182,7 +183,7 @@ class DuckStore:
         if len(rows) == limit:
             last = rows[-1][0]
             rows = [row for row in rows if row[0] < last] + self._database.rows(sql["changed_within"], [last])
-        return rows  # type: ignore[return-value]
+        return rows
 
     def scan(self, after: int = 0, batch: int = 1000) -> Iterator[Sequence[Memory]]:
         while True:

@@ -84,7 +84,7 @@ class Writer:
             for number in numbers:
                 if 0 < number < state.memories.size:
                     count = max(int(used[number]), 0) + 1
-                    state.memories.put(number, {"used": count, "used_at": moment})
+                    state.memories.put({number: {"used": count, "used_at": moment}})
                     self._touched[number] = (count, moment)
 
     def close(self) -> None:

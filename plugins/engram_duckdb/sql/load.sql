@@ -1,20 +1,30 @@
+-- name: words
+select distinct {column} from {table} where known_to is null and {column} is not null
+
+-- name: collections
+select distinct collection from memory
+
 -- name: memories
-select r.mid, r.rid, r.cid, r.rev, r.kind, r.status, r.priority, r.confidence, r.origin, r.source, r.pinned, r.confirmations,
-  r.created_cycle, r.updated_cycle, epoch_us(r.valid_from) as valid_from, epoch_us(r.valid_until) as valid_until,
-  epoch_us(r.expires_at) as expires_at, r.state, epoch_us(r.updated_at) as updated_at
-from revision r where r.known_to is null order by r.mid
+select r.mid, r.rid, r.cid, r.rev as revision, r.priority, r.confidence, r.pinned, r.confirmations, r.created_cycle, r.updated_cycle,
+  epoch_us(r.valid_from) as valid_from, epoch_us(r.valid_until) as valid_until, epoch_us(r.expires_at) as expires_at,
+  epoch_us(r.updated_at) as updated_at, coalesce(try_cast('0x' || c.hash[1:16] as ubigint), 0) as print,
+  {codes}
+from revision r left join content c on c.cid = r.cid {joins} where r.known_to is null
 
 -- name: identities
-select mid, collection, id, epoch_us(created_at) as created_at, root_mid from memory order by mid
+select m.mid, epoch_us(m.created_at) as created_at, m.root_mid as root, {codes} from memory m {joins}
 
--- name: contents
-select cid, hash from content
+-- name: names
+select {number}, strlen(id)::integer, md5_number_lower(id) from {table} where {current} order by {number}
+
+-- name: all_names
+select coalesce(string_agg(id, '' order by {number}), '') from {table} where {current}
 
 -- name: edges
-select eid, rid, rev, id, src, dst, type, weight, origin, created_cycle, epoch_us(valid_from) as valid_from,
-  epoch_us(valid_until) as valid_until, state, retired_with, epoch_us(created_at) as created_at, epoch_us(updated_at) as updated_at,
-  (metadata::varchar = '{}' and attributes::varchar = '{}') as bare
-from edge where known_to is null order by eid
+select r.eid, r.rid, r.rev as revision, r.src, r.dst, r.weight, r.created_cycle, epoch_us(r.valid_from) as valid_from,
+  epoch_us(r.valid_until) as valid_until, r.retired_with, epoch_us(r.created_at) as created_at, epoch_us(r.updated_at) as updated_at,
+  (r.metadata::varchar = '{{}}' and r.attributes::varchar = '{{}}') as bare, {codes}
+from edge r {joins} where r.known_to is null
 
 -- name: usage
 select mid, count, epoch_us(last_at) as last_at from usage
