@@ -26,7 +26,9 @@ def word_list(name: str) -> list[list[str]]:
     return [line.split() for line in text.splitlines() if line.strip()]
 
 
-_LETTERS = str.maketrans({line[0]: line[1] if len(line) > 1 else "" for line in word_list("folds")})
+_FOLDS = {line[0]: line[1] if len(line) > 1 else "" for line in word_list("folds")}
+_LETTERS = str.maketrans(_FOLDS)
+_CAPITAL_PAIR = re.compile("[" + "".join(letter for letter, plain in _FOLDS.items() if len(plain) > 1 and letter.isupper()) + "]")
 _TYPOGRAPHY = str.maketrans(
     {"\u2019": "'", "\u02bc": "'", "\u2010": "-", "\u2011": "-", "\u2212": "-", "\u00ad": "", "\u200b": "", "\u200e": "", "\u200f": ""}
 )
@@ -46,7 +48,13 @@ def plain_letters(text: str) -> str:
         return text
     parts = unicodedata.normalize("NFKD", text)
     kept = "".join(char for char in parts if unicodedata.combining(char) in (0, VIRAMA))
-    return kept.translate(_LETTERS)
+    return _CAPITAL_PAIR.sub(_capital_pair, kept).translate(_LETTERS)
+
+
+def _capital_pair(match: re.Match[str]) -> str:
+    """Ae before a small letter and AE elsewhere, so that a word does not seem to have a second capital."""
+    pair = _FOLDS[match[0]]
+    return pair.capitalize() if match.string[match.end() : match.end() + 1].islower() else pair
 
 
 def fold(text: str) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from threading import RLock
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -163,14 +162,14 @@ class Index:
         """Put one part in the place of several neighbours."""
         with self.lock:
             at = self.parts.index(old[0])
-            self.parts = [*self.parts[:at], *([new] if new else []), *self.parts[at + len(old) :]]
+            self.parts = [*self.parts[:at], *([] if new is None else [new]), *self.parts[at + len(old) :]]
             sources = {part.id for part in old}
             if new is None or sources != {new.id}:
                 self._moved(sources, new)
 
     def _moved(self, sources: set[int], new: Segment | None) -> None:
-        nobody: NDArray[Any] = np.empty(0, np.int32)
-        self.documents.move(new.documents if new else nobody, sources, new.id if new else NOWHERE)
+        if new is not None:
+            self.documents.move(new.documents, sources, new.id)
         for source in sources:
             self._entries.pop(source, None)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -64,7 +65,7 @@ class FakeStore:
         return numbers
 
     def add(self, *texts: str) -> list[int]:
-        return self.write(*(memory(text) for text in texts))
+        return self.write(*(make_memory(text) for text in texts))
 
     def by_number(self, numbers: Sequence[int]) -> list[Memory | None]:
         if self.failing:
@@ -92,7 +93,7 @@ class FakeStore:
         return Chosen(frozenset(number for number, item in self.memories.items() if item is not None))
 
 
-def memory(text: str, title: str = "", number: int = 0) -> Memory:
+def make_memory(text: str, title: str = "", number: int = 0) -> Memory:
     return Memory(collection="c", id=f"m{number}", kind="NOTE", text=text, title=title, number=number)
 
 
@@ -103,6 +104,10 @@ class Bench:
         self.folder, self.store = folder, FakeStore()
         self.pace = Pace(flush_documents=1000, idle_seconds=3600)
         self._open: list[LexicalRanker] = []
+
+    def fill(self, texts: Mapping[int, str]) -> None:
+        for number, text in texts.items():
+            self.store.write(make_memory(text, number=number))
 
     def ranker(self) -> LexicalRanker:
         if not self._open:
@@ -140,3 +145,24 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
     made = Bench(tmp_path)
     yield made
     made.close()
+
+
+@pytest.fixture
+def fresh_bench(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], AbstractContextManager[Bench]]:
+    """A new bench for each example of a property test."""
+
+    @contextmanager
+    def build() -> Iterator[Bench]:
+        made = Bench(tmp_path_factory.mktemp("lexical"))
+        try:
+            yield made
+        finally:
+            made.close()
+
+    return build
+
+
+@pytest.fixture
+def memory() -> Callable[..., Memory]:
+    """memory(text, title="", number=0)"""
+    return make_memory
