@@ -16,16 +16,15 @@ from engram_thoughts.messages import fault
 from engram_thoughts.records import thought_ref
 from engram_thoughts.vocabulary import MOVES, LifecycleStatus
 
-
-class UnknownThought(NotFound):
-    """The thought was not there when the call began, as opposed to one deleted while it ran."""
+UNKNOWN = {"kind": "thought"}
+"""Data that tells a thought which was not there when the call began from one deleted while it ran."""
 
 
 def existing(reader: Reader, thought_id: str) -> Memory:
-    """Raises UnknownThought."""
+    """Raises NotFound."""
     (found,) = reader.get([thought_ref(thought_id)])
     if found is None:
-        raise fault(UnknownThought, messages.UNKNOWN_THOUGHT, {"id": thought_id}, id=thought_id)
+        raise fault(NotFound, messages.UNKNOWN_THOUGHT, {**UNKNOWN, "id": thought_id}, id=thought_id)
     return found
 
 

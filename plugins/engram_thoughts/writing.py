@@ -22,7 +22,7 @@ from engram_thoughts.arguments import DeleteThought, StoreThought, UpdateThought
 from engram_thoughts.messages import fault
 from engram_thoughts.records import new_attributes, thought_ref
 from engram_thoughts.results import Deleted, Stored, StoredFields, Updated, UpdatedFields
-from engram_thoughts.rules import UnknownThought, check_interval, check_move, conflict, existing, latest
+from engram_thoughts.rules import UNKNOWN, check_interval, check_move, conflict, existing, latest
 from engram_thoughts.settings import Settings
 from engram_thoughts.vocabulary import ACTIONS, THOUGHTS, Clearable, LifecycleStatus, Priority
 
@@ -114,9 +114,9 @@ class Writing:
             applied = call.write(lambda: _revise(call.store, given))
         except StaleRevision as error:
             raise conflict(given.thought_id, error) from None
-        except UnknownThought:
-            raise
         except NotFound as error:
+            if UNKNOWN.items() <= error.data.items():
+                raise
             raise conflict(given.thought_id, error) from None
         memory = latest(call, given.thought_id)
         shown = UpdatedFields(thought_id=memory.id, essence=memory.title, priority=f"P{memory.priority}", lifecycle_status=memory.status)

@@ -42,7 +42,7 @@ class Compiled:
 def compile_find(text: str, find: Find, now: datetime, limit: int | None = None) -> Compiled:
     """The query behind a tree. `limit`, when given, replaces the query's own LIMIT outright.
 
-    Raises MindQLError naming the unknown table or column, the malformed value or the clause out of range.
+    Raises InvalidInput naming the unknown table or column, the malformed value or the clause out of range.
     """
     table = _table(text, find.table)
     compiler = _Compiler(text, table, now)
@@ -107,7 +107,7 @@ class _Compiler:
         return self._by_type[type(node)](node)
 
     def column(self, name: Name) -> Column:
-        """Raises MindQLError naming the column and those that exist."""
+        """Raises InvalidInput naming the column and those that exist."""
         table, found = self._table, name.text
         if found in table.columns:
             return table.columns[found]
@@ -137,7 +137,7 @@ class _Compiler:
     def _pattern(self, node: Pattern) -> Condition:
         column = self.column(node.column)
         wanted = as_text(self._text, node.value)
-        pattern = wanted if node.word == "LIKE" else f"%{escape(wanted)}%"
+        pattern = whole(wanted) if node.word == "LIKE" else f"%{escape(wanted)}%"
         if column.kind is Kind.WORDS and all(isinstance(word, str) for word in column.words):
             return of_words(column, lambda word: like(str(word), pattern))
         if column.kind not in (Kind.TEXT, Kind.METADATA):
@@ -171,9 +171,14 @@ def escape(text: str) -> str:
     return re.sub(r"([\\%_])", r"\\\1", text)
 
 
+def whole(pattern: str) -> str:
+    """A pattern whose last backslash stands for itself, since nothing follows it."""
+    trailing = len(pattern) - len(pattern.rstrip("\\"))
+    return pattern + "\\" if trailing % 2 else pattern
+
+
 def like(text: str, pattern: str) -> bool:
-    """LIKE without regard to case, as the store does it: `%` any run, `_` one character, `\\` takes the next one literally."""
-    parts = re.findall(r"\\.|%|_|[^\\%_]+|\\", pattern, re.DOTALL)
-    wild = {"%": ".*", "_": "."}
-    regex = "".join(wild.get(part, re.escape(part[1:] if part[0] == "\\" and len(part) == 2 else part)) for part in parts)
+    """LIKE without regard to case, as the store does it."""
+    parts = re.findall(r"\\.|.", pattern, re.DOTALL)
+    regex = "".join({"%": ".*", "_": "."}.get(part, re.escape(part[-1])) for part in parts)
     return re.fullmatch(regex, text, re.DOTALL | re.IGNORECASE) is not None

@@ -1,4 +1,4 @@
-"""The one error of the language, and its message table."""
+"""The message table of the language. A refused query is always an InvalidInput that names the part and its place."""
 
 from __future__ import annotations
 
@@ -52,19 +52,15 @@ TOKENS = {
 """Names of tokens for people; a token that is not listed is a keyword and named by itself."""
 
 
-class MindQLError(InvalidInput):
-    """A query that is refused; the text names the offending part and where it stands."""
-
-
-def refuse(text: str, query: str | None = None, position: int | None = None, **values: object) -> MindQLError:
+def refuse(text: str, query: str | None = None, position: int | None = None, **values: object) -> InvalidInput:
     """An error with the place of the fault, as line and column counted from 1."""
     what = text.format(**values)
     if query is None or position is None:
-        return MindQLError(f"query: {what}.", next_step=EXAMPLE, data={"fields": {"query": what}})
+        return InvalidInput(f"query: {what}.", next_step=EXAMPLE, data={"fields": {"query": what}})
     line = query.count("\n", 0, position) + 1
     column = position - (query.rfind("\n", 0, position) + 1) + 1
     data = {"fields": {"query": what}, "line": line, "column": column, "position": position}
-    return MindQLError(f"query, line {line}, column {column}: {what}.", next_step=EXAMPLE, data=data)
+    return InvalidInput(f"query, line {line}, column {column}: {what}.", next_step=EXAMPLE, data=data)
 
 
 def shorten(text: str) -> str:

@@ -11,10 +11,11 @@ from typing import Any, Literal, cast
 
 from lark import Lark, Token, Transformer, UnexpectedCharacters, UnexpectedInput, UnexpectedToken, v_args
 
+from engram_kernel.errors import InvalidInput
 from engram_thoughts import messages
 from engram_thoughts.messages import fault
 from engram_thoughts.mindql import faults
-from engram_thoughts.mindql.faults import MindQLError, refuse, shorten
+from engram_thoughts.mindql.faults import refuse, shorten
 from engram_thoughts.mindql.syntax import (
     MAX_DEPTH,
     Between,
@@ -46,9 +47,9 @@ class _Deep:
 
 
 def parse(query: str) -> Find:
-    """Raises MindQLError (or InvalidInput when it is no FIND query), and nothing else."""
+    """Raises InvalidInput, and nothing else."""
     if not _IS_FIND.match(query):
-        raise fault(MindQLError, messages.NOT_FIND, {"fields": {"query": "is not a FIND query"}})
+        raise fault(InvalidInput, messages.NOT_FIND, {"fields": {"query": "is not a FIND query"}})
     try:
         return cast(Find, _parser().parse(query))
     except UnexpectedInput as error:
@@ -171,7 +172,7 @@ def _parser() -> Lark:
     return Lark(grammar, parser="lalr", lexer="contextual", transformer=_Build(), maybe_placeholders=True)
 
 
-def _explain(query: str, error: UnexpectedInput) -> MindQLError:
+def _explain(query: str, error: UnexpectedInput) -> InvalidInput:
     """A syntax fault in the language's own words."""
     position, found, ended = _found(query, error)
     expected = _expected(error)

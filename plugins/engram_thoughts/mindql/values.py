@@ -42,7 +42,7 @@ def always(field: str) -> Condition:
 
 
 def scalar(query: str, value: Value) -> str | int | float:
-    """A quoted literal is text; a bare one is an integer, else a number, else text. Raises MindQLError past 64 bits."""
+    """A quoted literal is text; a bare one is an integer, else a number, else text. Raises InvalidInput past 64 bits."""
     return value.text if value.quoted else _bare(query, value)
 
 
@@ -75,7 +75,7 @@ def as_json(query: str, value: Value) -> str | int | float | bool:
 
 
 def as_moment(query: str, value: Value) -> datetime:
-    """Raises MindQLError."""
+    """Raises InvalidInput."""
     try:
         return parse_time(value.text)
     except InvalidInput:
