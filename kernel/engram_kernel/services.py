@@ -46,10 +46,6 @@ class Transport(Protocol):
 
     async def serve(self, connection: Connection, kernel: Kernel) -> None: ...
 
-    def warm(self) -> None:
-        """Import what is heavy; called in the owner while the store opens."""
-        ...
-
 
 class Service(Protocol):
     """Runs for as long as the owner is kept running by `engram serve`."""

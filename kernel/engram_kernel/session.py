@@ -17,8 +17,7 @@ AnswerKind = Literal["accept", "decline", "cancel", "timeout", "invalid", "error
 class Form:
     """A question to the person. `fields` is a flat model: strings, numbers, booleans and enums only.
 
-    `keep` is a small JSON document returned with the answer; in the stateless protocol era it is sealed and travels
-    through the client, so put an id into it, never the proposal itself.
+    `keep` is a small document that comes back with the answer.
     """
 
     message: str

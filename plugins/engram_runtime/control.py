@@ -26,9 +26,6 @@ class ControlTransport:
 
     kind = "control"
 
-    def warm(self) -> None:
-        """Nothing heavy to import."""
-
     async def serve(self, connection: Connection, kernel: Kernel) -> None:
         while (received := await connection.receive()) is not None:
             number, line = received

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import gc
 import json
 import os
 import secrets
@@ -92,6 +93,8 @@ class Owner:
             await asyncio.sleep(0.2)
             await self._close(None)
             raise
+        gc.freeze()
+        gc.enable()
         self._log.info("ready", pid=os.getpid(), version=__version__)
         running = [asyncio.create_task(self._service(name, options or {})) for name in services]
         await self._stopping.wait()
@@ -264,6 +267,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--folder", type=Path, required=True)
     parser.add_argument("--config")
     options = parser.parse_args(arguments)
+    # What is imported and loaded at the start never dies: looking for garbage in it only takes time.
+    gc.disable()
     try:
         asyncio.run(serve(options.folder, options.config, stay=False))
     except LeaseHeld:

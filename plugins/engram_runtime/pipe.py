@@ -24,6 +24,7 @@ from engram_runtime.join import DEADLINE, JoinError, join, launch
 STICKY = (b'"initialize"', b'"notifications/initialized"', b'"resources/subscribe"', b'"resources/unsubscribe"', b'"logging/setLevel"')
 """Methods whose effect lives in the owner's session and is made again in the next owner."""
 LISTENING = b'"subscriptions/listen"'
+LONGEST = wire.MAX_LINE - 64
 LAST_ANSWERS = 3.0
 TRIES = 5
 
@@ -88,7 +89,7 @@ class Pipe:
 
     def _read_host(self) -> None:
         number = 0
-        while line := self._in.readline(wire.MAX_LINE):
+        while line := self._next_line():
             number += 1
             self._to_owner(number, line.rstrip(b"\r\n"))
         self._joined.wait(DEADLINE)
@@ -98,6 +99,15 @@ class Pipe:
             if self._lines is not None:
                 with contextlib.suppress(OSError):
                     self._lines.finish()
+
+    def _next_line(self) -> bytes:
+        """The host's next line. One too long for the wire loses its end, so that it is answered as no JSON."""
+        line = self._in.readline(LONGEST)
+        if len(line) < LONGEST or line.endswith(b"\n"):
+            return line
+        while (rest := self._in.readline(LONGEST)) and not rest.endswith(b"\n"):
+            pass
+        return line[:1000]
 
     def _to_owner(self, number: int, line: bytes) -> None:
         with self._lock:

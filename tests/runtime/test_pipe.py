@@ -172,3 +172,21 @@ def test_the_pipe_imports_nothing_heavy() -> None:
     heavy = ("mcp", "duckdb", "numpy", "pydantic", "yaml", "click", "asyncio")
     code = f"import engram_runtime.pipe, sys; print([name for name in {heavy} if name in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+
+
+def test_an_endless_line_is_answered_and_the_next_ones_too(tmp_path: Path, host: Callable[..., subprocess.Popen[bytes]]) -> None:
+    seen: list[bytes] = []
+
+    def script(lines: wire.LineSocket) -> None:
+        for _ in range(2):
+            number, _, payload = wire.unframe(lines.receive() or b"")
+            seen.append(payload)
+            lines.send(wire.frame(number, b"answer"))
+        lines.receive()
+
+    ScriptedOwner(tmp_path, script)
+    process = host()
+    write(process, b'{"jsonrpc": "' + b"x" * (wire.MAX_LINE + 5_000_000))
+    write(process, CALL)
+    assert [read(process), read(process)] == [b"answer", b"answer"]
+    assert len(seen[0]) == 1000 and seen[1] == CALL
