@@ -13,9 +13,9 @@ import pytest
 import yaml
 
 import engram_runtime
-from engram_runtime.cli import lazy
+from engram_runtime.cli import lazy, table
 
-HEAVY = ("mcp", "duckdb", "numpy", "pydantic", "structlog", "lark", "rich", "asyncio")
+HEAVY = ("mcp", "yaml", "duckdb", "numpy", "pydantic", "structlog", "lark", "rich", "asyncio")
 
 SCRIPT = """
 import json, sys
@@ -55,7 +55,7 @@ def test_case_33_a_command_imports_nothing_heavy() -> None:
     assert loaded_by(["list", "--json"], {"list_memory": listing}) == []
     assert loaded_by(["tools", "--json"], {"tools": []}) == []
     assert loaded_by(["config", "path"], {}) == []
-    assert loaded_by(["--help"], {}) == []
+    assert loaded_by(["--help"], {}) == ["yaml"]
 
 
 def test_the_real_client_is_light_too() -> None:
@@ -66,8 +66,7 @@ def test_the_real_client_is_light_too() -> None:
 
 def test_every_command_of_the_manifest_can_be_loaded() -> None:
     manifest = yaml.safe_load((Path(engram_runtime.__file__).parent / "engram-plugin.yaml").read_text(encoding="utf-8"))
-    listed = {name for names in lazy.SECTIONS.values() for name in names}
-    assert {entry["name"] for entry in manifest["commands"]} == listed
+    assert {entry["name"]: entry["run"] for entry in manifest["commands"]} == dict(table.OWN)
     for entry in manifest["commands"]:
         command = lazy.load(entry["name"], entry["run"])
         assert command.help, entry["name"]
@@ -98,15 +97,14 @@ not_a_command = 7
 
 
 def test_commands_of_other_plugins_get_the_client(engram: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    table = {"foreign": ("Somebody else's", f"{__name__}:foreign"), "add": ("Hijacked", f"{__name__}:foreign")}
-    table["broken"] = ("Broken", "no_such_module:x")
-    table["wrong"] = ("Wrong", f"{__name__}:not_a_command")
+    brought = {"foreign": ("Somebody else's", f"{__name__}:foreign"), "add": ("Hijacked", f"{__name__}:foreign")}
+    brought["broken"] = ("Broken", "no_such_module:x")
+    brought["wrong"] = ("Wrong", f"{__name__}:not_a_command")
     monkeypatch.setitem(sys.modules, __name__, sys.modules.get(__name__) or sys.modules[foreign.callback.__module__])  # type: ignore[union-attr]
-    monkeypatch.setattr(lazy, "commands", lambda: table)
-    for cached in ("own", "table"):
-        from engram_runtime.cli.main import cli
+    monkeypatch.setattr("engram_kernel.discovery.commands", lambda: brought)
+    from engram_runtime.cli.main import cli
 
-        cli.__dict__.pop(cached, None)
+    cli.__dict__.pop("table", None)
     try:
         assert engram("foreign").out == "sound: True\n"
         assert json.loads(engram("foreign", "--json").out)["sound"] is True

@@ -128,7 +128,7 @@ def test_a_held_lease_is_respected(engram: Any, data: Path, backup: Path, monkey
 def test_an_owner_with_other_sessions_is_left_alone(engram: Any, owner: Any, backup: Path) -> None:
     result = engram("restore", str(backup))
     assert result.code == 4
-    assert "1 other session is connected" in result.err
+    assert "1 other session connected" in result.err
     assert [method for method, _ in owner.requests] == ["status"]
 
 

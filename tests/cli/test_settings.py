@@ -23,7 +23,7 @@ def test_disable_and_enable_a_plugin(engram: Any, owner: Any, file: Path) -> Non
     result = engram("plugins", "disable", "lexical")
     assert result.code == 0
     assert "lexical is switched off." in result.out
-    assert "when the owner process (4242) has left" in " ".join(result.out.split())
+    assert "when the owner process (4242; 1 other session connected) has left" in " ".join(result.out.split())
     assert read(file) == {"plugins": {"disabled": ["lexical"]}}
     assert "(it was already so)" in engram("plugins", "disable", "lexical").out
     owner.runs = False

@@ -11,6 +11,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar
 
 import click
 
+from engram_kernel.errors import LeaseHeld
 from engram_runtime import places
 
 P = ParamSpec("P")
@@ -62,8 +63,26 @@ class Caller:
     def connected(self, *, start: bool = True) -> Connected:
         """The connection to the owner. Raises EngramError; LeaseHeld when none runs and `start` is off."""
         if self._client is None:
-            self._client = (self._connect or _owner())(self.env, config=self.config, data=self.data, json=self.json, start=start)
+            self._client = self._running_or_started() if start else self._reach(start=False)
         return self._client
+
+    def _running_or_started(self) -> Connected:
+        """An owner that would stumble over the configuration is not started: its error could only be read in the log."""
+        try:
+            return self._reach(start=False)
+        except LeaseHeld:
+            self.check_configuration()
+            return self._reach(start=True)
+
+    def _reach(self, *, start: bool) -> Connected:
+        return (self._connect or _owner())(self.env, config=self.config, data=self.data, json=self.json, start=start)
+
+    def check_configuration(self) -> None:
+        """Raises ConfigError naming layer, line and key."""
+        from engram_kernel import config
+
+        files = [(path, layer == "config") for layer, path in places.config_files(self.env, self.config)]
+        config.load(files, self.env)
 
     def call(
         self, tool: str, arguments: Mapping[str, Any] | None = None, *, operator: bool = False, progress: Progress | None = None

@@ -48,15 +48,12 @@ def finding(level: str, check: str, text: str, advice: str = "") -> Finding:
 
 
 def configuration(caller: Caller) -> Iterator[Finding]:
-    from engram_kernel import config
-
-    files = [(path, layer == "config") for layer, path in places.config_files(caller.env, caller.config)]
     try:
-        config.load(files, caller.env)
+        caller.check_configuration()
     except EngramError as error:
         yield finding("error", "configuration", error.what, error.next_step or "Correct it, then run `engram config check`.")
         return
-    read = [str(path) for path, _ in files if path.exists()]
+    read = [str(path) for _, path in places.config_files(caller.env, caller.config) if path.exists()]
     yield finding("ok", "configuration", f"read from {', '.join(read)}" if read else "no file, all defaults")
 
 
@@ -146,7 +143,4 @@ def _summary(findings: Sequence[Finding]) -> str:
     warnings = sum(each["level"] == "warning" for each in findings)
     if not errors and not warnings:
         return "All in order."
-    return (
-        " and ".join(f"{count} {word}{'' if count == 1 else 's'}" for count, word in ((errors, "error"), (warnings, "warning")) if count)
-        + " found."
-    )
+    return " and ".join(output.counted(count, word) for count, word in ((errors, "error"), (warnings, "warning")) if count) + " found."

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import traceback
 from typing import Any
 
 import click
@@ -42,7 +41,7 @@ def report(error: EngramError, *, as_json: bool) -> int:
     else:
         print_block(error.what, error.changed, error.next_step)
     if os.environ.get("ENGRAM_LOG_LEVEL", "").lower() == "debug":
-        click.echo("".join(traceback.format_exception(error)), err=True, nl=False)
+        _print_traceback(error)
     return exit_code(error)
 
 
@@ -69,8 +68,14 @@ def report_crash(error: Exception, *, as_json: bool) -> int:
     else:
         print_block(what, changed, step)
     if os.environ.get("ENGRAM_LOG_LEVEL", "").lower() == "debug":
-        click.echo("".join(traceback.format_exception(error)), err=True, nl=False)
+        _print_traceback(error)
     return FAILURE
+
+
+def _print_traceback(error: Exception) -> None:
+    import traceback
+
+    click.echo("".join(traceback.format_exception(error)), err=True, nl=False)
 
 
 def print_block(what: str, changed: str, next_step: str) -> None:

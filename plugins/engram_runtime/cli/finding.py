@@ -45,7 +45,7 @@ def _count(data: Mapping[str, Any]) -> str:
     shown, total = len(data["results"]), data.get("total")
     if not shown:
         return "Nothing found"
-    return f"{shown} of {total} hits" if total and total > shown else f"{shown} {'hit' if shown == 1 else 'hits'}"
+    return f"{shown} of {total} hits" if total and total > shown else output.counted(shown, "hit")
 
 
 def _remarks(data: Mapping[str, Any]) -> list[str]:

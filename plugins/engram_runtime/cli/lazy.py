@@ -6,22 +6,15 @@ import importlib
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import click
-import yaml
 from click.shell_completion import CompletionItem
 
-from engram_kernel.discovery import MANIFEST, Loader, commands
 from engram_kernel.errors import PluginFailed
 from engram_runtime.cli.caller import Caller, caller_of
+from engram_runtime.cli.table import OWN, SECTIONS
 
-SECTIONS: Mapping[str, tuple[str, ...]] = {
-    "Memories": ("add", "search", "show", "list", "history", "query", "link"),
-    "Store": ("status", "doctor", "verify", "backup", "restore"),
-    "Set-up": ("tools", "plugins", "config", "serve", "completion", "schemas", "demo"),
-}
 Table = Mapping[str, tuple[str, str]]
 
 
@@ -29,33 +22,31 @@ class PluginCommands(click.Group):
     """Our own commands come first and cannot be replaced; the others are looked for only when they are needed."""
 
     @cached_property
-    def own(self) -> Table:
-        document = yaml.load((Path(__file__).parents[1] / MANIFEST).read_text(encoding="utf-8"), Loader)  # noqa: S506
-        return {entry["name"]: (entry["summary"], entry["run"]) for entry in document.get("commands") or ()}
-
-    @cached_property
     def table(self) -> Table:
-        return {**commands(), **self.own}
+        """Command name to (summary, target), from every manifest; nothing is imported but the manifests' parser."""
+        from engram_kernel.discovery import commands
+
+        found = commands()
+        return {**found, **{name: (found[name][0] if name in found else "", target) for name, target in OWN.items()}}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.table)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        entry = self.own.get(cmd_name) or self.table.get(cmd_name)
-        return with_global_options(load(cmd_name, entry[1])) if entry else None
+        target = OWN.get(cmd_name) or self.table.get(cmd_name, ("", ""))[1]
+        return with_global_options(load(cmd_name, target)) if target else None
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
-        if not name.startswith("-") and not ctx.resilient_parsing and name not in self.own and name not in self.table:
+        if not name.startswith("-") and not ctx.resilient_parsing and name not in OWN and name not in self.table:
             close = get_close_matches(name, self.table, 1)
             raise click.UsageError(f"No such command: {name}.{f' Did you mean {close[0]}?' if close else ''}", ctx)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        listed = {name for names in SECTIONS.values() for name in names}
-        others = tuple(sorted(name for name in self.table if name not in listed))
-        for title, names in (*SECTIONS.items(), ("From plugins", others)):
-            rows = [(name, self.table[name][0]) for name in names if name in self.table]
+        others = {name: "" for name in sorted(self.table) if name not in OWN}
+        for title, names in {**SECTIONS, "From plugins": others}.items():
+            rows = [(name, self.table[name][0]) for name in names]
             if rows:
                 with formatter.section(title):
                     formatter.write_dl(rows)

@@ -12,6 +12,9 @@ from engram_runtime.cli import output, progress
 from engram_runtime.cli.caller import Caller, pass_caller
 from engram_runtime.cli.failures import FAILURE
 
+SAID = frozenset({"bytes", "sequence"})
+"""Facts of the store that are shown in other words."""
+
 
 @click.command()
 @pass_caller
@@ -52,7 +55,7 @@ def _store_facts(owner: Mapping[str, Any], store: Mapping[str, Any]) -> list[tup
         ("on disk", output.size(store["bytes_on_disk"])),
         ("free space", output.size(store["bytes_free"])),
         ("last backup", output.minute(store["last_backup"]) or "never"),
-        *((name.replace("_", " "), value) for name, value in store["health"].items()),
+        *((name.replace("_", " "), value) for name, value in store["health"].items() if name not in SAID),
     ]
 
 
@@ -71,13 +74,15 @@ def verify(context: click.Context, deep: bool) -> None:
 
 def _show_verification(data: Mapping[str, Any]) -> None:
     faults = data["faults"]
-    count = f"{len(faults)} {'fault' if len(faults) == 1 else 'faults'}"
-    click.echo(output.mark("ok") + "  The store is sound." if data["sound"] else f"{output.mark('error')}  {count} found.")
+    found = f"{output.mark('error')}  {output.counted(len(faults), 'fault')} found."
+    click.echo(f"{output.mark('ok')}  The store is sound." if data["sound"] else found)
     for line in faults:
         click.echo(f"  {output.clean(line)}")
     for line in data["notes"]:
         output.note(f"  {line}")
-    output.note(f"{data['events']:,} log entries, {data['memories']:,} memories and {data['edges']:,} links checked.")
+    entries = output.counted(data["events"], "log entry", "log entries")
+    memories = output.counted(data["memories"], "memory", "memories")
+    output.note(f"{entries}, {memories} and {output.counted(data['edges'], 'link')} checked.")
     if faults:
         click.echo("  Next: restore the last good backup with `engram restore`, or keep working: sound records are still served.")
 

@@ -149,6 +149,11 @@ def size(count: float) -> str:
     return ""
 
 
+def counted(number: int, word: str, plural: str = "") -> str:
+    """`1 hit`, `2 hits`."""
+    return f"{number:,} {word if number == 1 else plural or word + 's'}"
+
+
 def duration(seconds: float) -> str:
     """Seconds for people, with the two largest units."""
     whole = int(seconds)

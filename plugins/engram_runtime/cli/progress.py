@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from time import monotonic
 from typing import Any
 
 from engram_runtime.cli.caller import Caller, Progress
@@ -16,13 +16,13 @@ PATIENCE = 1.0
 
 class _Bar:
     def __init__(self, label: str) -> None:
-        self._label, self._began = label, time.monotonic()
+        self._label, self._began = label, monotonic()
         self._progress: Any = None
         self._task: Any = None
 
     def update(self, done: float, total: float | None, message: str | None) -> None:
         if self._progress is None:
-            if time.monotonic() - self._began < PATIENCE:
+            if monotonic() - self._began < PATIENCE:
                 return
             self._start()
         self._progress.update(self._task, completed=done, total=total, description=message or self._label)

@@ -64,7 +64,7 @@ def _show(data: Mapping[str, Any], chosen: Sequence[str] | None) -> None:
     hidden = len(known) - len(names)
     remark = f"; {hidden} of {len(known)} columns not shown (--columns, --json)" if hidden and rows else ""
     total = data.get("total", len(rows))
-    count = f"{len(rows)} of {total:,} rows" if total > len(rows) else f"{len(rows)} {'row' if len(rows) == 1 else 'rows'}"
+    count = f"{len(rows)} of {total:,} rows" if total > len(rows) else output.counted(len(rows), "row")
     output.note(f"{count}{remark}")
 
 

@@ -70,7 +70,7 @@ def _ask_to_leave(caller: Caller) -> None:
         return
     others = int(owner.request("status", {})["sessions"]) - 1
     if others > 0:
-        what = f"{others} other {'session is' if others == 1 else 'sessions are'} connected to this store."
+        what = f"{output.counted(others, 'other session')} connected to this store."
         raise LeaseHeld(what, next_step="Close the agents that use it, then try again.")
     owner.request("stop", {})
     caller.close()
@@ -118,7 +118,8 @@ def _exchange(folder: Path, staging: Path) -> Path | None:
     moves = [(path, aside / path.name) for path in old]
     moves += [(path, folder / path.name) for path in sorted(staging.iterdir()) if path.name not in KEPT]
     if old:
-        aside.mkdir(parents=True, mode=0o700)
+        aside.parent.mkdir(mode=0o700, exist_ok=True)
+        aside.mkdir(mode=0o700)
     done: list[tuple[Path, Path]] = []
     try:
         for origin, target in moves:

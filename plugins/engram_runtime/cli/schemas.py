@@ -56,8 +56,7 @@ def documents() -> dict[str, Any]:
 def configuration() -> dict[str, Any]:
     from engram_kernel.config import Config
     from engram_kernel.discovery import discover
-    from engram_kernel.manifest import Manifest
-    from engram_kernel.manifest import read_manifest
+    from engram_kernel.manifest import Manifest, read_manifest
 
     config = _inlined(Config.model_json_schema())
     own = _own_distribution()

@@ -8,9 +8,10 @@ from typing import Any
 import click
 
 from engram_kernel.errors import EngramError
-from engram_runtime.cli import output, yaml_edit
+from engram_runtime.cli import output
 from engram_runtime.cli.caller import Caller
 
+Key = tuple[str, str]
 VARIABLES = {
     ("plugins", "disabled"): "ENGRAM_DISABLE_PLUGINS",
     ("tools", "enable"): "ENGRAM_TOOLS",
@@ -19,12 +20,14 @@ VARIABLES = {
 """Environment variables that replace the list of the file."""
 
 
-def change(caller: Caller, key: yaml_edit.Key, *, add: Sequence[str] = (), remove: Sequence[str] = ()) -> bool:
+def change(caller: Caller, key: Key, *, add: Sequence[str] = (), remove: Sequence[str] = ()) -> bool:
     """Edit the list in the configuration file. False when nothing had to change. Raises ConfigError."""
+    from engram_runtime.cli import yaml_edit
+
     return yaml_edit.edit_file(caller.config_file, key, add=add, remove=remove)
 
 
-def overridden(caller: Caller, *keys: yaml_edit.Key) -> list[str]:
+def overridden(caller: Caller, *keys: Key) -> list[str]:
     """Variables that are set here and win over the file."""
     return [VARIABLES[key] for key in keys if VARIABLES[key] in caller.env]
 
@@ -70,8 +73,8 @@ def next_start(caller: Caller) -> str:
     if status is None:
         return "It takes effect with the next owner process; none runs now."
     others = status["sessions"] - 1
-    who = f"{others} {'session is' if others == 1 else 'sessions are'} connected" if others > 0 else "nobody else is connected"
+    who = f"{output.counted(others, 'other session')} connected" if others > 0 else "nobody else connected"
     return (
-        f"It takes effect when the owner process ({status['pid']}) has left and a new one starts. "
-        f"Now {who}; it leaves by itself a minute after the last one."
+        f"It takes effect when the owner process ({status['pid']}; {who}) has left and a new one starts. "
+        "It leaves by itself soon after its last session."
     )

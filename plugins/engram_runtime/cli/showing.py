@@ -63,7 +63,7 @@ def _facts(thought: Mapping[str, Any]) -> list[tuple[str, Any]]:
         ("kind", output.joined([thought["thought_type"], thought["priority"], thought["lifecycle_status"]])),
         ("source", thought.get("source")),
         ("confidence", None if confidence is None else f"{confidence:.2f}"),
-        ("confirmed", f"{confirmed} times" if confirmed else None),
+        ("confirmed", output.counted(confirmed, "time") if confirmed else None),
         ("valid", validity(thought)),
         ("expires", output.minute(thought.get("expires_at"))),
         ("created", output.minute(thought.get("created_at"))),
@@ -122,9 +122,10 @@ COMPARED = {
     "valid_until": "valid until",
     "expires_at": "expires",
     "metadata": "metadata",
+    "confirmation_count": "confirmed",
     "pinned": "pinned",
 }
-NOTHING: tuple[Any, ...] = (None, "", {}, False)
+NOTHING: tuple[Any, ...] = (None, "", {}, False, 0)
 
 
 def _show_history(data: Mapping[str, Any]) -> None:
@@ -140,8 +141,8 @@ def _show_history(data: Mapping[str, Any]) -> None:
         click.echo()
         earlier = thought
     total = data.get("history_total") or len(entries)
-    shown = f"the latest {len(entries)} of {total}" if total > len(entries) else f"{total}"
-    output.note(f"{shown} {'revision' if total == 1 else 'revisions'}")
+    partly = f"the latest {len(entries)} of " if total > len(entries) else ""
+    output.note(f"{partly}{output.counted(total, 'revision')}")
 
 
 def _show_change(label: str, value: Any) -> None:
