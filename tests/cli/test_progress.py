@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import threading
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -16,39 +18,58 @@ class Terminal(io.StringIO):
         return True
 
 
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """A clock that stands still until it is set."""
-    moment = [100.0]
-    monkeypatch.setattr(progress, "monotonic", lambda: moment[0])
-    return moment
+class Clock:
+    """Stands in for the timer; `strike` is the moment the patience is over."""
+
+    def __init__(self, seconds: float, then: Callable[[], None]) -> None:
+        assert seconds == progress.PATIENCE
+        self.strike, self.finished, self.daemon = then, threading.Event(), False
+        made.append(self)
+
+    def start(self) -> None:
+        """Runs nothing by itself."""
+
+    def cancel(self) -> None:
+        self.finished.set()
 
 
-def run(caller: Caller, clock: list[float]) -> None:
-    with progress.shown(caller, "Checking") as update:
-        if update is None:
-            return
-        update(1, 10, "first words")
-        clock[0] += 1.5
-        update(5, 10, "second words")
+made: list[Clock] = []
 
 
-def test_a_bar_appears_after_a_second_only(monkeypatch: pytest.MonkeyPatch, clock: list[float]) -> None:
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
+    """Called in the test itself: between set-up and test the stream is replaced."""
     monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(progress, "Timer", Clock)
     screen = Terminal()
     monkeypatch.setattr("sys.stderr", screen)
-    run(Caller(), clock)
-    assert "first words" not in screen.getvalue()
+    return screen
+
+
+def test_a_bar_appears_when_patience_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = terminal(monkeypatch)
+    with progress.shown(Caller(), "Checking") as update:
+        assert update is not None
+        update(1, 10, "first words")
+        assert screen.getvalue() == ""
+        made[-1].strike()
+        update(5, 10, "second words")
     assert "second words" in screen.getvalue()
     assert "50 %" in screen.getvalue()
 
 
-def test_short_work_shows_nothing(monkeypatch: pytest.MonkeyPatch, clock: list[float]) -> None:
-    screen = Terminal()
-    monkeypatch.setattr("sys.stderr", screen)
+def test_a_bar_appears_without_any_report(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = terminal(monkeypatch)
+    with progress.shown(Caller(), "Checking"):
+        made[-1].strike()
+    assert "Checking" in screen.getvalue()
+
+
+def test_short_work_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = terminal(monkeypatch)
     with progress.shown(Caller(), "Checking") as update:
         assert update is not None
         update(1, 2, None)
+    made[-1].strike()
     assert screen.getvalue() == ""
 
 

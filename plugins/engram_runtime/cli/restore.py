@@ -13,7 +13,7 @@ import click
 
 from engram_kernel.errors import AlreadyExists, EngramError, InvalidInput, LeaseHeld, StoreUnusable
 from engram_runtime import lease
-from engram_runtime.cli import output
+from engram_runtime.cli import output, progress
 from engram_runtime.cli.caller import Caller, pass_caller
 
 KEPT = frozenset({lease.LOCK, lease.RECORD, lease.HANDOVER, "owner.log", "engram.yaml", "backup", "replaced", "http.token"})
@@ -36,7 +36,7 @@ def restore(caller: Caller, backup: Path, force: bool) -> None:
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     if stored(folder) and not force:
         raise AlreadyExists(f"{folder} already holds a store.", next_step="Add --force to move it aside, or choose another --data.")
-    with held(caller, folder):
+    with held(caller, folder), progress.shown(caller, "Restoring"):
         result = _replace(caller, folder, source)
     caller.show(result, _show)
 

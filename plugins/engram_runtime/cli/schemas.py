@@ -76,7 +76,7 @@ def _own_distribution() -> str:
 
 
 def _inlined(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema without `$defs`: each section stands where it is used."""
+    """The schema without `$defs` and class names: each section stands where it is used."""
     definitions = schema.pop("$defs", {})
 
     def walk(node: Any) -> Any:
@@ -86,7 +86,11 @@ def _inlined(schema: dict[str, Any]) -> dict[str, Any]:
             return node
         if "$ref" in node:
             node = {**definitions[node["$ref"].rsplit("/", 1)[-1]], **{key: value for key, value in node.items() if key != "$ref"}}
-        return {key: walk(value) for key, value in node.items()}
+        kept = {key: value for key, value in node.items() if key != "title"}
+        return {key: members(value) if key == "properties" else walk(value) for key, value in kept.items()}
+
+    def members(properties: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: walk(value) for name, value in properties.items()}
 
     inlined: dict[str, Any] = walk(schema)
     return inlined
