@@ -32,11 +32,11 @@ slow-test: $(STAMP) ## Run the tests with the long crash and load runs
 	@ENGRAM_SLOW_TESTS=1 $(BIN)/python -m pytest $(ARGS)
 
 check: $(STAMP) ## Lint, types, import rules, schemas, docs
-	$(BIN)/ruff check --quiet $(SOURCES)
+	$(BIN)/ruff check --quiet --output-format concise $(SOURCES)
 	$(BIN)/ruff format --check --quiet $(SOURCES)
 	$(BIN)/mypy --no-error-summary
 	MYPYPATH=benchmarks:docs/example-plugin $(BIN)/mypy --no-error-summary tools/*.py benchmarks/*.py docs/example-plugin/engram_stale
-	$(BIN)/lint-imports --no-logo --no-timings
+	$(BIN)/lint-imports --no-logo
 	$(BIN)/engram schemas --check
 	$(BIN)/python tools/docs.py --check
 	$(BIN)/python tools/links.py
