@@ -60,6 +60,7 @@ def engram_register_tools(register: Callable[[Surface], None], context: PluginCo
             title="Find stale memories",
             description=f"List memories that nobody changed for {context.settings['days']} days, so that they can be reviewed.",
             group="thoughts",
+            profiles=frozenset({"standard"}),
             handler=partial(find_stale, context.settings["days"]),
             arguments=StaleArguments,
             result=StaleMemories,
