@@ -103,6 +103,27 @@ def test_backup_verify_restore(machine: Machine) -> None:
     assert machine.json("verify", "--deep")["sound"] is True
 
 
+def test_case_14_no_command_that_looks_after_the_store_loses_a_memory(machine: Machine) -> None:
+    for text in ("One", "Two", "One"):
+        machine.json("add", text)
+    before = machine.json("list")["thoughts"]
+    for _ in range(2):
+        for words in (["verify", "--deep"], ["doctor"], ["backup"], ["status"], ["log"]):
+            assert machine.run(*words).returncode == 0, words
+    machine.stop()
+    machine.json("verify", "--deep")
+    assert machine.json("list")["thoughts"] == before
+    assert len(before) == 3
+
+
+def test_read_only_is_told_in_words(machine: Machine) -> None:
+    machine.json("add", "Here first")
+    done = machine.run("add", "Not now", env={"ENGRAM_READ_ONLY": "1"})
+    assert done.returncode == 3
+    assert "memory is read-only here" in done.stderr
+    assert machine.json("list")["total"] == 1
+
+
 def test_a_backup_that_is_none_leaves_the_store_alone(machine: Machine) -> None:
     machine.json("add", "Still here")
     (machine.base / "empty").mkdir()

@@ -11,7 +11,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar
 
 import click
 
-from engram_kernel.errors import LeaseHeld
+from engram_kernel.errors import LeaseHeld, Unknown
 from engram_runtime import places
 
 P = ParamSpec("P")
@@ -87,7 +87,13 @@ class Caller:
     def call(
         self, tool: str, arguments: Mapping[str, Any] | None = None, *, operator: bool = False, progress: Progress | None = None
     ) -> Any:
-        return self.connected().call(tool, dict(arguments or {}), operator=operator, progress=progress)
+        try:
+            return self.connected().call(tool, dict(arguments or {}), operator=operator, progress=progress)
+        except Unknown as error:
+            if error.data.get("kind") != "tool":
+                raise
+            what = f"{tool} is not available: memory is read-only here, or the plugin that brings it is switched off."
+            raise Unknown(what, next_step="See `engram config show` and `engram plugins list`.", data=error.data) from None
 
     def request(self, method: str, params: Mapping[str, Any] | None = None) -> Any:
         return self.connected().request(method, dict(params or {}))
