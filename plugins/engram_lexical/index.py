@@ -74,11 +74,10 @@ class Index:
         return Segment(entry.id, path)
 
     def reset(self) -> None:
-        """Forget everything, on disk too."""
+        """Forget everything; what is on disk is replaced by the next flush."""
         with self.lock:
-            self._entries = {}
+            self._catalog, self._entries = Catalog(), {}
             self._clear()
-        self._publish(0, "")
 
     def apply(self, updates: Iterable[tuple[int, Document | None]]) -> None:
         """Bring documents to these versions; None removes one."""

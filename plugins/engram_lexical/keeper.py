@@ -35,15 +35,18 @@ EDGES = frozenset({"link", "unlink"})
 """Operations whose outcomes carry numbers of edges, not of memories."""
 PATIENCE = 2.0
 """Seconds a search waits for the index to catch up after a start, before it answers from what is there."""
-RETRY_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """When fresh documents go to disk: at `flush_documents`, or after `idle_seconds` without a new one."""
+    """When fresh documents go to disk: at `flush_documents`, or after `idle_seconds` without a new one.
+
+    After a failure, of the disk for example, the next attempt is made `retry_seconds` later.
+    """
 
     flush_documents: int = 2_000
     idle_seconds: float = 10.0
+    retry_seconds: float = 30.0
 
 
 class Keeper:
@@ -59,6 +62,7 @@ class Keeper:
         self._opened, self._usable, self._stop, self._wake, self._eased = Event(), Event(), Event(), Event(), Event()
         self._eased.set()
         self._last_change = time.monotonic()
+        self._retry_at = 0.0
         self.state: State = "opening"
         self.repair = ""
         self.trouble = ""
@@ -90,7 +94,7 @@ class Keeper:
         facts = {
             "state": self.state,
             "documents": f"{self._index.documents.count:,}",
-            "not yet on disk": f"{self._index.fresh:,}",
+            "not yet on disk": f"{self._index.fresh + len(self._noted):,}",
             "reaches change": f"{self._reached:,} of {self._store.sequence():,}",
         }
         return facts | {name: text for name, text in (("repaired", self.repair), ("trouble", self.trouble)) if text}
@@ -140,48 +144,51 @@ class Keeper:
         self._index.apply(list(zip(batch, documents, strict=True)))
 
     def _run(self) -> None:
-        try:
+        while not self._stop.is_set():
+            if time.monotonic() >= self._retry_at:
+                self._guarded(self._step)
+            self._opened.set()
+            self._usable.set()
+            self._wake.wait(self._pace.idle_seconds)
+            self._wake.clear()
+
+    def _step(self) -> None:
+        if self.state == "opening":
             with self._feeding:
                 self._open()
             self._opened.set()
+        if self.state == "catching up":
             self._catch_up()
-        except Exception:
-            self.trouble = "the index could not be brought up to date; it is tried again at the next start"
-            self._log.exception("lexical index could not be brought up to date")
-        finally:
-            self._opened.set()
-            self._usable.set()
-        while not self._stop.is_set():
-            self._wake.wait(self._pace.idle_seconds)
-            self._wake.clear()
-            self._guarded(self._work)
-
-    def _guarded(self, work: Callable[[], None]) -> None:
-        try:
-            work()
-            self.trouble = "" if self.state == "ready" else self.trouble
-        except Exception as error:
-            self.trouble = f"{type(error).__name__}: {error}"
-            self._log.exception("lexical index could not be saved; fresh documents stay in memory")
-            self._stop.wait(RETRY_SECONDS)
-
-    def _work(self) -> None:
-        if self.state != "ready" or self._stop.is_set():
-            return
         self._drain()
         idle = time.monotonic() - self._last_change >= self._pace.idle_seconds
-        if self._index.fresh >= self._pace.flush_documents or (idle and self._index.fresh):
-            self._flush()
-            self._merge()
+        self._save_when_due(1 if idle else self._pace.flush_documents)
+
+    def _guarded(self, work: Callable[[], None]) -> None:
+        """Trouble never ends the thread: it is reported, and the work tried again after a while."""
+        try:
+            work()
+        except Exception as error:
+            self.trouble = f"{type(error).__name__}: {error}"
+            self._retry_at = time.monotonic() + self._pace.retry_seconds
+            self._log.exception("lexical index could not be brought up to date or saved; it is tried again")
+        else:
+            if time.monotonic() >= self._retry_at:
+                self.trouble = ""
+
+    def _save_when_due(self, documents: int) -> None:
+        """A full disk keeps documents in memory, where they are found all the same."""
+        if self._index.fresh >= documents and time.monotonic() >= self._retry_at:
+            self._guarded(self._save)
+
+    def _save(self) -> None:
+        self._flush()
+        while not self._stop.is_set() and self._index.merge():
+            continue
 
     def _flush(self) -> None:
         with self._feeding:
             reached = self._reached
         self._index.flush(reached, self._anchor(reached))
-
-    def _merge(self) -> None:
-        while not self._stop.is_set() and self._index.merge():
-            continue
 
     def _anchor(self, sequence: int) -> str:
         """The hash of the event with this sequence: the same only in the same store with the same history."""
@@ -198,15 +205,15 @@ class Keeper:
         if not reason and (saved.sequence > self._store.sequence() or saved.anchor != self._anchor(saved.sequence)):
             reason = "it belongs to another store or another history"
         if reason:
-            self._index.reset()
             if self._store.sequence():
                 self.repair = f"rebuilt, because {reason}"
                 self._log.warning("lexical index is rebuilt", reason=reason)
+            self._index.reset()
         self._reached = self._index.saved.sequence
+        self.state = "catching up"
 
     def _catch_up(self) -> None:
         """Read every change after the saved one; a memory that changed often is read once."""
-        self.state = "catching up"
         deadline = time.monotonic() + PATIENCE / 2
         seen: set[int] = set()
         while page := self._page(self._reached):
@@ -220,8 +227,6 @@ class Keeper:
         self._report_repair(len(seen))
         with self._feeding:
             self.state = "ready"
-        self._drain()
-        self._wake.set()
 
     def _report_repair(self, count: int) -> None:
         if count and not self.repair:
@@ -234,9 +239,7 @@ class Keeper:
                 self._feed(numbers[start : start + BATCH])
             time.sleep(0.001)  # let a waiting search in
         self._reached = sequence
-        if self._index.fresh >= self._pace.flush_documents:
-            self._flush()
-            self._merge()
+        self._save_when_due(self._pace.flush_documents)
 
     def _page(self, after: int) -> list[tuple[int, int]]:
         """Whole commits only: a sequence cut by the page's end is left for the next page."""

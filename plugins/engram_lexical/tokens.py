@@ -70,7 +70,7 @@ class Document:
     forms: frozenset[str]
 
 
-@lru_cache(100_000)
+@lru_cache(30_000)
 def stem(word: str) -> str:
     """English Snowball stem of a folded word."""
     return str(_stemmer.stemWord(word)) if word.isascii() else word
@@ -167,7 +167,7 @@ def _word(word: str) -> Chunk:
     return Chunk((root,), (word,), forms=(word + FORM_SEPARATOR + root,) if root != word else (), folded=word)
 
 
-_cached = lru_cache(200_000)(_spaced)
+_cached = lru_cache(50_000)(_spaced)
 
 
 def _wholes(plain: str, folded: str, parts: list[str]) -> list[str]:

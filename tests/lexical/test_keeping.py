@@ -86,7 +86,7 @@ def test_case_10_nothing_was_ever_saved(bench) -> None:
     bench.store.add("never saved")
     bench.crash()
     assert bench.find("saved") == [1]
-    assert "1 memories" in bench.ranker().health()["repaired"]
+    assert "there was none" in bench.ranker().health()["repaired"]
 
 
 @pytest.mark.parametrize("harm", ["cut", "flip", "missing", "empty", "catalog", "version", "leftover"])
@@ -179,12 +179,35 @@ def test_a_full_disk_loses_nothing(bench, monkeypatch) -> None:
     assert bench.find("beta") == [2]
 
 
-def test_a_store_that_fails_during_catching_up_is_reported(bench) -> None:
+def test_a_store_that_fails_during_catching_up_is_reported_and_tried_again(bench) -> None:
+    bench.pace = bench.pace.__class__(idle_seconds=0.05, retry_seconds=0.1)
     bench.store.add("alpha")
     bench.store.failing = True
     ranker = bench.ranker()
     assert list(ranker.rank("alpha", bench.store.all(), 5)) == []
-    assert "trouble" in ranker.health()
+    wait_for(lambda: "the store is gone" in ranker.health().get("trouble", ""))
+    bench.store.failing = False
+    wait_for(lambda: ranker.health()["state"] == "ready")
+    assert bench.find("alpha") == [1]
+    wait_for(lambda: "trouble" not in ranker.health())
+
+
+def test_a_full_disk_during_a_rebuild_does_not_stop_it(bench, monkeypatch) -> None:
+    bench.pace = bench.pace.__class__(flush_documents=100, idle_seconds=0.05, retry_seconds=0.2)
+
+    def full(*_args: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    for n in range(5):
+        bench.store.add(*(f"alpha {n} {m}" for m in range(500)))
+    with monkeypatch.context() as patch:
+        patch.setattr("engram_lexical.index.write", full)
+        ranker = bench.ranker()
+        wait_for(lambda: ranker.health()["state"] == "ready")
+        assert len(bench.find("alpha", depth=5000)) == 2500
+        assert "No space left" in ranker.health()["trouble"]
+    wait_for(lambda: ranker.health()["not yet on disk"] == "0")
+    wait_for(lambda: "trouble" not in ranker.health())
 
 
 def test_writers_and_searchers_at_once(bench) -> None:
