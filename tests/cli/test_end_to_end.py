@@ -172,12 +172,14 @@ def test_a_wrong_setting_is_told_by_every_command(machine: Machine) -> None:
         assert "line 2" in done.stderr
 
 
-def test_a_folder_that_cannot_be_used(machine: Machine) -> None:
+@pytest.mark.parametrize("words", [["list"], ["restore", "."], ["serve"]])
+def test_a_folder_that_cannot_be_used(machine: Machine, words: list[str]) -> None:
     machine.data.write_text("a file where the folder should be")
-    done = machine.run("list")
-    assert done.returncode in (1, 4)
-    assert done.stderr.startswith("engram: ")
-    assert "Traceback" not in done.stderr
+    done = machine.run(*words)
+    assert done.returncode == 4
+    assert "cannot be used: File exists." in done.stderr
+    assert machine.run("doctor").returncode == 1
+    assert machine.data.read_text() == "a file where the folder should be"
 
 
 def test_case_34_nothing_is_left_behind(machine: Machine) -> None:

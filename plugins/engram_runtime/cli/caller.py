@@ -11,7 +11,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar
 
 import click
 
-from engram_kernel.errors import LeaseHeld, Unknown
+from engram_kernel.errors import LeaseHeld, StoreUnusable, Unknown
 from engram_runtime import places
 
 P = ParamSpec("P")
@@ -75,7 +75,22 @@ class Caller:
             return self._reach(start=True)
 
     def _reach(self, *, start: bool) -> Connected:
-        return (self._connect or _owner())(self.env, config=self.config, data=self.data, json=self.json, start=start)
+        try:
+            return (self._connect or _owner())(self.env, config=self.config, data=self.data, json=self.json, start=start)
+        except OSError as error:
+            raise self._unusable(error) from error
+
+    def make_folder(self) -> Path:
+        """The data folder, made when it is missing. Raises StoreUnusable."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        except OSError as error:
+            raise self._unusable(error) from error
+        return self.folder
+
+    def _unusable(self, error: OSError) -> StoreUnusable:
+        what = f"The data folder {self.folder} cannot be used: {error.strerror or error}."
+        return StoreUnusable(what, next_step="Correct its owner and mode, or choose another with --data.")
 
     def check_configuration(self) -> None:
         """Raises ConfigError naming layer, line and key."""

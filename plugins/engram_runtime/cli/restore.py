@@ -32,8 +32,7 @@ def restore(caller: Caller, backup: Path, force: bool) -> None:
     source = backup.expanduser().absolute()
     if not source.is_dir():
         raise InvalidInput(f"{source} is not a backup folder.", next_step="Give the folder that `engram backup` wrote.")
-    folder = caller.folder
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    folder = caller.make_folder()
     if stored(folder) and not force:
         raise AlreadyExists(f"{folder} already holds a store.", next_step="Add --force to move it aside, or choose another --data.")
     with held(caller, folder), progress.shown(caller, "Restoring"):

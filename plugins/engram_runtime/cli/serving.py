@@ -25,8 +25,9 @@ def serve(caller: Caller, *, http: bool, host: str | None, port: int | None, ser
     names = [HTTP, *services] if http else list(services)
     from engram_runtime.foreground import run_foreground
 
-    click.echo(f"engram: serving {caller.folder}{' with ' + ', '.join(names) if names else ''}; Ctrl-C stops.", err=True)
-    run_foreground(caller.folder, caller.config, names, options)
+    folder = caller.make_folder()
+    click.echo(f"engram: serving {folder}{' with ' + ', '.join(names) if names else ''}; Ctrl-C stops.", err=True)
+    run_foreground(folder, caller.config, names, options)
 
 
 def _pair(text: str) -> tuple[str, str]:
