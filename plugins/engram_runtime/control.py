@@ -7,7 +7,7 @@ import json
 import os
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -115,10 +115,10 @@ async def _status(request: Request) -> Any:
 
 
 async def _tools(request: Request) -> Any:
-    choice = request.kernel.config.tool_choice()
-    if profile := request.params.get("profile"):
-        choice = replace(choice, profile=str(profile))
-    session = Session(tools=choice, read_only=bool(request.connection.hello.get("read_only")))
+    hello: Mapping[str, Any] = request.connection.hello
+    profile = str(request.params.get("profile") or hello["profile"])
+    choice = ToolChoice(profile, frozenset(hello["enable"]), frozenset(hello["disable"]))
+    session = Session(tools=choice, read_only=bool(hello["read_only"]))
     shown = {tool.name for tool in request.kernel.registry.tools(session)}
     return [
         {

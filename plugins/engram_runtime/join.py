@@ -10,13 +10,25 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from engram_kernel import __version__
 from engram_runtime import lease, wire
 
 DEADLINE = 20.0
 HANDOVER_GRACE = 10.0
+HELD = 75
+"""Exit code of an owner that found the lease taken."""
+
+
+_children: list[subprocess.Popen[bytes]] = []
+"""Owners started from here: asked for their exit code now and then, so that none stays behind as a zombie."""
+
+
+class Started(Protocol):
+    """A started process: `poll` gives its exit code, or None while it runs."""
+
+    def poll(self) -> int | None: ...
 
 
 class JoinError(Exception):
@@ -28,7 +40,7 @@ class JoinError(Exception):
 
 
 def join(
-    folder: Path, say: Callable[[str], Mapping[str, Any]], start: Callable[[], None] | None, deadline: float = DEADLINE
+    folder: Path, say: Callable[[str], Mapping[str, Any]], start: Callable[[], Started] | None, deadline: float = DEADLINE
 ) -> tuple[wire.LineSocket, dict[str, Any]]:
     """Connect to the owner, starting one with `start` when there is none. Returns the line socket and the hello's answer.
 
@@ -36,17 +48,20 @@ def join(
     None, or when the owner refuses.
     """
     end = time.monotonic() + deadline
-    started = 0.0
+    started, process = 0.0, None
+    for child in _children:
+        child.poll()
     while True:
         if found := _try(folder, say):
             return found
+        if process is not None and process.poll() not in (None, 0, HELD):
+            raise JoinError(f"The owner process could not start: {_last_words(folder)}", "failed")
         if not _is_held(folder):
             if start is None:
                 raise JoinError("No owner is running for this data folder.", "none")
             # A starting owner needs a moment to take the lease; ask again only when it must have failed.
             if time.monotonic() - started > 5 and not _awaits_successor(folder):
-                started = time.monotonic()
-                start()
+                started, process = time.monotonic(), start()
         if time.monotonic() > end:
             raise JoinError(_stuck(folder))
         time.sleep(random.uniform(0.005, 0.02))  # noqa: S311 - jitter
@@ -97,7 +112,7 @@ def _stuck(folder: Path) -> str:
     return f"{folder} is held by {holder}, which does not answer. Nothing was changed. Wait for it, or end it and try again."
 
 
-def launch(folder: Path, config: str | None) -> None:
+def launch(folder: Path, config: str | None) -> Started:
     """Start a detached owner. Raises OSError where that is forbidden."""
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     command = [sys.executable, "-m", "engram_runtime.owner", "--folder", str(folder)]
@@ -108,13 +123,23 @@ def launch(folder: Path, config: str | None) -> None:
         flags = subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.DETACHED_PROCESS | subprocess.CREATE_NO_WINDOW
         options = {"creationflags": flags}
     with _open_log(folder) as log:
-        subprocess.Popen(  # noqa: S603 - our own interpreter and module
+        child = subprocess.Popen(  # noqa: S603 - our own interpreter and module
             command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=folder, close_fds=True, env=_environment(), **options
         )
+    _children.append(child)
+    return child
+
+
+def _last_words(folder: Path) -> str:
+    """The end of the owner's log, where a failed start says why."""
+    with _open_log(folder) as log:
+        log.seek(max(log.tell() - 2000, 0))
+        lines = log.read().decode("utf-8", "replace").strip().splitlines()
+    return lines[-1].removeprefix("engram owner: ") if lines else "it left no message."
 
 
 def _open_log(folder: Path) -> Any:
-    return os.fdopen(os.open(folder / "owner.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab")
+    return os.fdopen(os.open(folder / "owner.log", os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600), "ab+")
 
 
 def _environment() -> dict[str, str]:

@@ -24,14 +24,15 @@ from engram_kernel import __version__, config
 from engram_kernel.errors import ConfigError, EngramError, LeaseHeld
 from engram_kernel.kernel import Kernel
 from engram_kernel.plugins import Plugins
-from engram_runtime import lease, logs, places, wire
+from engram_runtime import join, lease, logs, places, wire
 from engram_runtime.connection import StreamConnection
 from engram_runtime.hello import HelloRefused, read_hello, session_facts
 
 LEASE_PATIENCE = 10.0
 STAYS = 1.0
 """Seconds after which a published owner is not one that is just leaving."""
-HELD = 75
+FIRST_CLIENT = 5.0
+"""Seconds that a fresh owner waits for whoever started it, however short its idle time is."""
 DRAIN = 10.0
 
 
@@ -83,7 +84,7 @@ class Owner:
 
     async def run(self, services: Sequence[str] = (), options: Mapping[str, str] | None = None) -> None:
         """Serve until stopped. Raises what kept the kernel from starting, after telling every waiting client."""
-        self._restart_idle()
+        self._restart_idle(at_least=FIRST_CLIENT)
         starting = asyncio.get_running_loop().run_in_executor(None, self._start_kernel)
         try:
             self._kernel.set_result(await starting)
@@ -185,11 +186,11 @@ class Owner:
         self._log.info("handing over", to=version, pid=pid)
         self.stop()
 
-    def _restart_idle(self) -> None:
+    def _restart_idle(self, at_least: float = 0.0) -> None:
         if self._idle is not None:
             self._idle.cancel()
         if not self._sessions and not self._stay:
-            self._idle = asyncio.get_running_loop().call_later(self._config.owner.idle_seconds, self.stop)
+            self._idle = asyncio.get_running_loop().call_later(max(self._config.owner.idle_seconds, at_least), self.stop)
 
     async def _close(self, kernel: Kernel | None) -> None:
         """Stop accepting, end the sessions, close the store, release the lease last."""
@@ -272,7 +273,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         asyncio.run(serve(options.folder, options.config, stay=False))
     except LeaseHeld:
-        return HELD
+        return join.HELD
     except EngramError as error:
         sys.stderr.write(f"engram owner: {error}\n")
         return 1

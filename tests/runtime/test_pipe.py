@@ -8,12 +8,14 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from engram_runtime import lease, pipe, wire
+from engram_runtime.join import DEADLINE
 
 INITIALIZE = b'{"jsonrpc":"2.0","id":1,"method":"initialize"}'
 CALL = b'{"jsonrpc":"2.0","id":2,"method":"tools/call"}'
@@ -190,3 +192,13 @@ def test_an_endless_line_is_answered_and_the_next_ones_too(tmp_path: Path, host:
     write(process, CALL)
     assert [read(process), read(process)] == [b"answer", b"answer"]
     assert len(seen[0]) == 1000 and seen[1] == CALL
+
+
+def test_an_owner_that_cannot_start_says_why_at_once(host: Callable[..., subprocess.Popen[bytes]], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ENGRAM_OWNER_IDLE_SECONDS", "soon")
+    started = time.monotonic()
+    process = host()
+    write(process, INITIALIZE)
+    assert "owner.idle_seconds" in json.loads(read(process))["error"]["message"]
+    assert process.wait(10) == 1
+    assert time.monotonic() - started < DEADLINE
