@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -151,6 +151,29 @@ def read_all() -> ReadAll:
             rows += page
 
     return read
+
+
+NEEDED: Mapping[str, Mapping[str, Any]] = {
+    "store_thought": {"essence": "a new thought", "content": "its text"},
+    "update_thought": {"thought_id": "first"},
+    "delete_thought": {"thought_id": "nobody"},
+    "link_thoughts": {"from_thought_id": "first", "to_thought_id": "second", "edge_type": "ASSOCIATED"},
+    "delete_edge": {"edge_id": "nobody"},
+    "get_thought": {"thought_id": "first"},
+    "search_memory": {"query_text": "lantern"},
+    "search_keywords": {"query": "lantern"},
+    "query_memory": {"query": "FIND thoughts ORDER BY thought_id"},
+    "get_edges": {"thought_id": "first"},
+    "list_memory": {},
+    "list_edges": {},
+    "memory_stats": {},
+}
+"""Arguments that a call of each tool needs at least."""
+
+
+@pytest.fixture
+def needed() -> Mapping[str, Mapping[str, Any]]:
+    return NEEDED
 
 
 @pytest.fixture(scope="session")

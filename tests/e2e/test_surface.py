@@ -3,29 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 NOISY = str(Path(__file__).with_name("noisy_site"))
-NEEDED: Mapping[str, Mapping[str, Any]] = {
-    "store_thought": {"essence": "a new thought", "content": "its text"},
-    "update_thought": {"thought_id": "first"},
-    "delete_thought": {"thought_id": "nobody"},
-    "link_thoughts": {"from_thought_id": "first", "to_thought_id": "second", "edge_type": "ASSOCIATED"},
-    "delete_edge": {"edge_id": "nobody"},
-    "get_thought": {"thought_id": "first"},
-    "search_memory": {"query_text": "lantern"},
-    "search_keywords": {"query": "lantern"},
-    "query_memory": {"query": "FIND thoughts ORDER BY thought_id"},
-    "get_edges": {"thought_id": "first"},
-    "list_memory": {},
-    "list_edges": {},
-    "memory_stats": {},
-}
-"""Arguments that a call of each tool needs at least."""
 VOLATILE = {
     "thought_id",
     "edge_id",
@@ -52,14 +36,14 @@ def definitions(one: Any) -> list[dict[str, Any]]:
     return tools
 
 
-def test_case_28_every_line_on_stdout_is_a_protocol_message(host) -> None:
+def test_case_28_every_line_on_stdout_is_a_protocol_message(host, needed) -> None:
     one = host(PYTHONPATH=NOISY)
     names = {tool["name"] for tool in definitions(one)}
     assert "shout" in names
     one.call("store_thought", thought_id="first", essence="one", content="one")
     one.call("store_thought", thought_id="second", essence="two", content="two")
     for name in names:
-        one.request("tools/call", {"name": name, "arguments": dict(NEEDED.get(name, {}))})
+        one.request("tools/call", {"name": name, "arguments": dict(needed.get(name, {}))})
     one.close()
     for line in one.lines:
         assert line.endswith(b"\n")
@@ -105,24 +89,24 @@ def steady(value: Any) -> Any:
     return [steady(item) for item in value] if isinstance(value, list) else value
 
 
-def test_case_30_declared_defaults_are_accepted(filled) -> None:
+def test_case_30_declared_defaults_are_accepted(filled, needed) -> None:
     for tool in definitions(filled):
         properties = tool["inputSchema"]["properties"]
         defaults = {name: item["default"] for name, item in properties.items() if "default" in item}
-        needed = dict(NEEDED[tool["name"]])
-        for arguments in (needed, defaults | needed):
+        least = dict(needed[tool["name"]])
+        for arguments in (least, defaults | least):
             assert set(tool["inputSchema"].get("required", ())) <= set(arguments), tool["name"]
         if tool["name"] == "link_thoughts":
-            bare = filled.call(tool["name"], **needed)
-            needed["edge_type"] = "BRIDGE"
-            full = filled.call(tool["name"], **(defaults | needed))
+            bare = filled.call(tool["name"], **least)
+            least["edge_type"] = "BRIDGE"
+            full = filled.call(tool["name"], **(defaults | least))
             bare["edge"].pop("edge_type")
             full["edge"].pop("edge_type")
         else:
-            bare = filled.call(tool["name"], **needed)
+            bare = filled.call(tool["name"], **least)
             if tool["name"] == "store_thought":
                 filled.call("delete_thought", thought_id=bare["thought"]["thought_id"])
-            full = filled.call(tool["name"], **(defaults | needed))
+            full = filled.call(tool["name"], **(defaults | least))
         assert steady(full) == steady(bare), tool["name"]
 
 
