@@ -24,7 +24,7 @@ MARK = "<!-- table: written by tools/cases.py, run `make docs` -->\n"
 def tests() -> dict[str, list[str]]:
     """Case number to `file::test` of every test named after it."""
     found: dict[str, list[str]] = defaultdict(list)
-    for path in sorted((ROOT / "tests").rglob("test_*.py")):
+    for path in sorted((ROOT / "tests").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and (match := NAME.fullmatch(node.name)):
                 found[match[1]].append(f"{path.relative_to(ROOT)}::{node.name}")
