@@ -20,7 +20,7 @@ from engram_runtime import lease
 from engram_runtime.cli import output
 from engram_runtime.cli.caller import caller_of
 from engram_runtime.cli.demo_notes import Note, read
-from engram_runtime.cli.line_client import Host, clean_environment
+from engram_runtime.cli.line_client import PATIENCE, Host, HostLost, clean_environment
 
 IDLE_SECONDS = 2.0
 IN_FLIGHT = 6
@@ -74,9 +74,13 @@ class Stage:
     two: Host
 
     def owner(self) -> int:
-        """The process id of the present owner, 0 for none."""
-        record = lease.read_record(self.folder)
-        return record.pid if record else 0
+        """The process id of the present owner. Raises HostLost when none publishes itself."""
+        end = time.monotonic() + PATIENCE
+        while (record := lease.read_record(self.folder)) is None:
+            if time.monotonic() > end:
+                raise HostLost("no owner process serves the data folder")
+            time.sleep(0.01)
+        return record.pid
 
 
 @click.command("demo")
@@ -319,7 +323,7 @@ def _kill_owner(stage: Stage, burst: Burst, after: int) -> tuple[int, int, float
     at, before = time.perf_counter(), len(burst.confirmed)
     os.kill(pid, getattr(signal, "SIGKILL", signal.SIGTERM))
     while burst.running() and stage.owner() == pid:
-        time.sleep(0.001)
+        time.sleep(0.005)
     restarted = len(burst.confirmed)
     while burst.running() and len(burst.confirmed) <= restarted:
         time.sleep(0.001)
