@@ -114,6 +114,7 @@ class Sql:
         )
 
     def _like(self, named: Field, pattern: str, fold: bool) -> str:
+        pattern = _closed(pattern)
         if named.key is None and (named.numeric or named.kind is Kind.TIME):
             return _mismatch(named.sql, "=")
         cell = named.sql if named.key is None else f"json_extract_string({named.sql}, ?)"
@@ -172,6 +173,12 @@ def _parameter(value: Any) -> Any:
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
         return float(value) if abs(value) < 2**1000 else float("inf") * (1 if value > 0 else -1)
     return value
+
+
+def _closed(pattern: str) -> str:
+    """A last backslash that escapes nothing stands for itself; DuckDB would refuse it."""
+    open_end = (len(pattern) - len(pattern.rstrip("\\"))) % 2
+    return pattern + "\\" * open_end
 
 
 def numbers_sql(query: Query) -> tuple[str, list[Any]]:

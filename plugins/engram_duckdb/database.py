@@ -15,9 +15,9 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
-import duckdb
 import structlog
 
+import duckdb
 from engram_duckdb import faults
 from engram_duckdb.settings import Places, Settings
 from engram_kernel.errors import Busy, StoreUnusable
@@ -36,6 +36,8 @@ class Database:
         self.writer: Connection
         self._pool: queue.LifoQueue[Connection] = queue.LifoQueue()
         self._closed = threading.Event()
+        self.invalid = threading.Event()
+        """Set when a reader found the instance unusable; the writer then opens it again."""
         self._open()
 
     def _open(self) -> None:
@@ -88,6 +90,9 @@ class Database:
         cursor = self._borrow()
         try:
             yield cursor
+        except duckdb.FatalException as error:
+            self.invalid.set()
+            raise Busy("The database has to be opened again.", next_step="Repeat the call in a moment.") from error
         finally:
             self._pool.put(cursor)
 
@@ -137,6 +142,7 @@ class Database:
         """After an error that invalidated the instance: wait for the readers, close everything, open again."""
         self._shut()
         self._open()
+        self.invalid.clear()
 
     def close(self) -> None:
         self._shut()

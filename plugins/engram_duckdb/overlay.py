@@ -14,7 +14,7 @@ from engram_duckdb import state as memory_state
 from engram_duckdb.heads import print_of
 from engram_duckdb.moments import to_micros
 from engram_duckdb.records import Records
-from engram_duckdb.state import LIVE, CardKey
+from engram_duckdb.state import LIVE, SUPERSEDED, CardKey
 from engram_duckdb.statements import statements
 from engram_kernel.model import Card, Edge, Memory, Ref, State
 
@@ -43,6 +43,7 @@ class View(Protocol):
     """What planning needs to know."""
 
     def memory(self, number: int) -> Held | None: ...
+    def alive(self, number: int) -> bool: ...
     def holders(self, ref: Ref) -> list[int]: ...
     def same_content(self, collection: str, digest: str) -> list[int]: ...
     def edge(self, number: int) -> HeldEdge | None: ...
@@ -75,6 +76,11 @@ class Base:
         rid, cid, root = (int(heads[name].array[number]) for name in ("rid", "cid", "root"))
         found = self._records.memories([rid], self.state.damaged)[0]
         return Held(found, rid, cid, root) if found is not None else None
+
+    def alive(self, number: int) -> bool:
+        """Living or superseded, known without reading the record."""
+        states = self.state.memories.view("state")
+        return 0 < number < len(states) and states[number] in (LIVE, SUPERSEDED)
 
     def holders(self, ref: Ref) -> list[int]:
         return self.state.holders(ref)
@@ -132,6 +138,11 @@ class Layer:
 
     def memory(self, number: int) -> Held | None:
         return self.memories[number] if number in self.memories else self.below.memory(number)
+
+    def alive(self, number: int) -> bool:
+        if number in self.memories:
+            return self.memories[number].memory.state is not State.RETIRED
+        return self.below.alive(number)
 
     def holders(self, ref: Ref) -> list[int]:
         return self.below.holders(ref) + self.ids.get(ref, [])

@@ -28,7 +28,7 @@ from engram_kernel.changes import (
     Supersede,
     Unlink,
 )
-from engram_kernel.errors import AlreadyExists, DuplicateContent, InvalidInput, NotFound, StaleRevision
+from engram_kernel.errors import AlreadyExists, DuplicateContent, InvalidInput, NotFound, StaleRevision, StoreUnusable
 from engram_kernel.model import Memory, Ref, State
 
 _Handler: TypeAlias = Callable[[Stage, Any], None]
@@ -45,19 +45,21 @@ def touched(changes: Iterable[Change]) -> list[Ref]:
     return [change.ref for change in changes if isinstance(change, Revise | Confirm | Supersede | Retire | Embed)]
 
 
-def holder(stage: Stage, ref: Ref) -> Held | None:
-    """The living or superseded memory of an address."""
-    for number in reversed(stage.layer.holders(ref)):
-        held = stage.layer.memory(number)
-        if held is not None and held.memory.state is not State.RETIRED:
-            return held
-    return None
+def living(stage: Stage, ref: Ref) -> int | None:
+    """The number of the living or superseded memory of an address."""
+    return next((number for number in reversed(stage.layer.holders(ref)) if stage.layer.alive(number)), None)
 
 
 def required(stage: Stage, ref: Ref) -> Held:
-    held = holder(stage, ref)
-    if held is None:
+    """Raises NotFound, or StoreUnusable for a damaged record, which is left as it is."""
+    number = living(stage, ref)
+    if number is None:
         raise NotFound(f"There is no memory {ref.id!r} in {ref.collection!r}.", data={"collection": ref.collection, "id": ref.id})
+    held = stage.layer.memory(number)
+    if held is None:
+        raise StoreUnusable(
+            f"The memory {ref.id!r} in {ref.collection!r} is damaged.", next_step="Run `engram verify`; a backup may hold it."
+        )
     return held
 
 
@@ -70,12 +72,11 @@ def _put(stage: Stage, change: Put) -> None:
 
 def _insertable(stage: Stage, memory: Memory) -> Memory:
     memory = replace(checked_memory(memory), state=State.LIVE)
-    taken = holder(stage, memory.ref)
-    if taken is not None:
+    if living(stage, memory.ref) is not None:
         raise AlreadyExists(
             f"The id {memory.id!r} is taken in {memory.collection!r}.",
             next_step="Choose another id, or revise the existing memory.",
-            data={"taken": "id", "collection": memory.collection, "id": memory.id, "revision": taken.memory.revision},
+            data={"taken": "id", "collection": memory.collection, "id": memory.id},
         )
     return memory
 
@@ -134,8 +135,7 @@ def _supersede(stage: Stage, change: Supersede) -> None:
 
 
 def _retire(stage: Stage, change: Retire) -> None:
-    held = holder(stage, change.ref)
-    if held is None and change.missing_ok:
+    if change.missing_ok and living(stage, change.ref) is None:
         stage.outcomes.append(Outcome("retire", change.ref.collection, change.ref.id, 0, 0, changed=False))
         return
     held = required(stage, change.ref)

@@ -28,8 +28,7 @@ def link(stage: Stage, change: Link) -> None:
 
 def _end(stage: Stage, ref: Ref, side: str) -> int:
     for number in reversed(stage.layer.holders(ref)):
-        held = stage.layer.memory(number)
-        if held is not None and held.memory.state is not State.RETIRED:
+        if stage.layer.alive(number):
             return number
     raise NotFound(
         f"The {side} of the link, {ref.id!r} in {ref.collection!r}, does not exist.",
@@ -88,8 +87,7 @@ def restore_edges(stage: Stage, number: int) -> None:
 
 def _restore_edge(stage: Stage, held: HeldEdge, number: int) -> None:
     other = held.ends[1] if held.ends[0] == number else held.ends[0]
-    far = stage.layer.memory(other)
-    if far is None or far.memory.state is State.RETIRED:
+    if not stage.layer.alive(other):
         stage.revise_edge(held, other)
     elif _living_named(stage, held.edge.id) is None and living_link(stage, held.ends, held.edge.type) is None:
         stage.revise_edge(held, state=State.LIVE)

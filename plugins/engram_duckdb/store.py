@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
+import structlog
 
 from engram_duckdb import backup, cards, checks, oplog, schema, state, statistics, warm
 from engram_duckdb.database import Database
@@ -29,6 +30,7 @@ from engram_kernel.query import Page, Query
 from engram_kernel.store import Direction, Progress, Statistics, Usage, Verification
 
 C = TypeVar("C")
+_log = structlog.get_logger("duckdb")
 
 
 class DuckStore:
@@ -55,9 +57,12 @@ class DuckStore:
         backup.export(self._database, backup.free_name(places.backups, f"before-schema-{version}"))
 
     def _note_missing_events(self) -> None:
+        """The anchor is written after a commit, so a log that ends before it has lost its end."""
         anchor, tail = oplog.read_anchor(self._database.places.anchor), self._state.tail
-        if self._database.notes and anchor is not None and anchor.sequence > tail.sequence:
-            self._database.notes.append(f"At least {anchor.sequence - tail.sequence} events after number {tail.sequence} are missing.")
+        if anchor is not None and anchor.sequence > tail.sequence:
+            note = f"At least {anchor.sequence - tail.sequence} events after number {tail.sequence} are missing."
+            self._database.notes.append(note)
+            _log.error("events are missing", after=tail.sequence, at_least=anchor.sequence - tail.sequence)
 
     def _reload(self) -> state.State:
         self._records.cache.clear()

@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 
-import duckdb
 import structlog
 
+import duckdb
 from engram_duckdb import commit, oplog
 from engram_duckdb.database import Database, failed_write
 from engram_duckdb.moments import column_value
@@ -26,7 +26,6 @@ from engram_kernel.changes import Applied, ChangeSet
 from engram_kernel.errors import EngramError, OutcomeUnknown, StoreUnusable
 
 _log = structlog.get_logger("duckdb")
-_ANCHOR_SECONDS = 0.5
 Listener = Callable[[Applied], None]
 
 
@@ -58,7 +57,6 @@ class Writer:
         self._touched: dict[int, tuple[int, int]] = {}
         self._touch_lock = threading.Lock()
         self._dirty = False
-        self._anchored = 0.0
         self._broken: EngramError | None = None
         self._closing = threading.Lock()
         self._closed = False
@@ -250,7 +248,7 @@ class Writer:
         self._state.counters = group.counters
         self._state.tail = group.tail
         self._dirty = True
-        self._note_anchor(_ANCHOR_SECONDS)
+        self._note_anchor()
         for job, stage in group.stages:
             self._succeed(job, stage)
 
@@ -273,6 +271,8 @@ class Writer:
 
     def _settle(self) -> None:
         """In an idle moment and at the end: write the access counts, fold the log into the file, note the anchor."""
+        if self._database.invalid.is_set():
+            self._recover([], duckdb.FatalException("found unusable by a reader"))
         if not self._dirty and not self._touched:
             return
         try:
@@ -285,13 +285,10 @@ class Writer:
             self._database.rollback()
             _log.warning("idle work postponed", error=str(error)[:300])
         self._dirty = False
-        self._note_anchor(0)
+        self._note_anchor()
 
-    def _note_anchor(self, pause: float) -> None:
-        """Note the end of the log, at most once in `pause` seconds."""
-        if time.monotonic() - self._anchored >= pause:
-            self._anchored = time.monotonic()
-            oplog.write_anchor(self._database.places.anchor, self._state.tail.sequence, self._state.tail.hash)
+    def _note_anchor(self) -> None:
+        oplog.write_anchor(self._database.places.anchor, self._state.tail.sequence, self._state.tail.hash)
 
     def _write_touches(self) -> None:
         with self._touch_lock:

@@ -1,11 +1,11 @@
 """What every store must do. A third party runs it on its own store:
 
-    from tests.contracts.store import StoreContract
+from tests.contracts.store import StoreContract
 
-    class TestMine(StoreContract):
-        @pytest.fixture
-        def provider(self):
-            return MyProvider()
+class TestMine(StoreContract):
+    @pytest.fixture
+    def provider(self):
+        return MyProvider()
 """
 
 from __future__ import annotations
@@ -25,7 +25,20 @@ from typing import Any
 import pytest
 
 from engram_kernel.changes import (
-    Applied, Change, ChangeSet, Confirm, Embed, Link, Put, PutCard, Restore, Retire, RetireCard, Revise, Supersede, Unlink,
+    Applied,
+    Change,
+    ChangeSet,
+    Confirm,
+    Embed,
+    Link,
+    Put,
+    PutCard,
+    Restore,
+    Retire,
+    RetireCard,
+    Revise,
+    Supersede,
+    Unlink,
 )  # fmt: skip
 from engram_kernel.errors import AlreadyExists, DuplicateContent, EngramError, InvalidInput, NotFound, StaleRevision
 from engram_kernel.model import Collection, Edge, Memory, Obligation, Ref, Source, State, Tier
@@ -128,7 +141,11 @@ class StoreContract:
         for reader in before_and_after(store, open_store):
             found = one(reader, "m1")
             assert found == replace(
-                full, number=done.number, updated_at=found.updated_at, content_hash=hashlib.sha256(full.text.encode()).hexdigest(), revision=0
+                full,
+                number=done.number,
+                updated_at=found.updated_at,
+                content_hash=hashlib.sha256(full.text.encode()).hexdigest(),
+                revision=0,
             )
             assert found.updated_at is not None and found.updated_at.tzinfo is not None
 
@@ -338,7 +355,9 @@ class StoreContract:
 
     def test_retire_and_restore_with_edges(self, store: Store, open_store: Callable[[], Store]) -> None:
         put(store, "m1", "m2", "m3")
-        apply(store, Link(edge("e1", "m1", "m2")), Link(edge("e2", "m3", "m1")), Link(edge("e3", "m1", "m3")), Link(edge("loop", "m1", "m1")))
+        apply(
+            store, Link(edge("e1", "m1", "m2")), Link(edge("e2", "m3", "m1")), Link(edge("e3", "m1", "m3")), Link(edge("loop", "m1", "m1"))
+        )
         apply(store, Unlink("e3"))
         apply(store, Retire(ref("m1"), reason="test"))
         for reader in before_and_after(store, open_store):
@@ -404,7 +423,12 @@ class StoreContract:
 
     def test_edges_heaviest_first_then_oldest(self, store: Store, open_store: Callable[[], Store]) -> None:
         put(store, "m1", "m2", "m3", "m4")
-        apply(store, Link(edge("e1", "m1", "m2", weight=0.5)), Link(edge("e2", "m3", "m1", weight=0.9)), Link(edge("e3", "m1", "m4", weight=0.5)))
+        apply(
+            store,
+            Link(edge("e1", "m1", "m2", weight=0.5)),
+            Link(edge("e2", "m3", "m1", weight=0.9)),
+            Link(edge("e3", "m1", "m4", weight=0.5)),
+        )
         apply(store, Link(edge("e4", "m1", "m1", weight=0.1)))
         for reader in before_and_after(store, open_store):
             assert [item.id for item in reader.edges_of(ref("m1"))] == ["e2", "e1", "e3", "e4"]
@@ -536,9 +560,27 @@ class StoreContract:
 
     @pytest.fixture
     def varied(self, store: Store) -> Store:
-        put(store, "m1", kind="NOTE", priority=1, confidence=0.9, status="OPEN", title="Alpha", metadata={"n": 1, "s": "1", "b": True, "z": None})
+        put(
+            store,
+            "m1",
+            kind="NOTE",
+            priority=1,
+            confidence=0.9,
+            status="OPEN",
+            title="Alpha",
+            metadata={"n": 1, "s": "1", "b": True, "z": None},
+        )
         put(store, "m2", kind="TASK", priority=2, confidence=None, source="web", title="beta_x", metadata={"n": 1.0, "s": 1, "b": False})
-        put(store, "m3", kind="TASK", priority=None, confidence=0.1, pinned=True, title="100%", metadata={"n": "1", "d.e": "x", "o": {"p": 1}})
+        put(
+            store,
+            "m3",
+            kind="TASK",
+            priority=None,
+            confidence=0.1,
+            pinned=True,
+            title="100%",
+            metadata={"n": "1", "d.e": "x", "o": {"p": 1}},
+        )
         return store
 
     @pytest.mark.parametrize(("where", "expected"), [
@@ -577,7 +619,11 @@ class StoreContract:
 
     @pytest.mark.parametrize("name", ["nonsense", "metadata", "metadata.", "rid", "kind; drop", "Kind", ""])
     def test_unknown_fields_are_named(self, varied: Store, name: str) -> None:
-        for query in (ask(where=Compare(name, "=", 1)), ask(order=(Order(name),)), ask(where=Or((Compare("kind", "=", "NOTE"), IsNull(name))))):
+        for query in (
+            ask(where=Compare(name, "=", 1)),
+            ask(order=(Order(name),)),
+            ask(where=Or((Compare("kind", "=", "NOTE"), IsNull(name)))),
+        ):
             with pytest.raises(InvalidInput) as caught:
                 varied.find(query)
             assert name in caught.value.data["fields"]
@@ -620,7 +666,11 @@ class StoreContract:
         assert [item.id for item in store.find(Query(collections=("a", "b"))).items] == ["m2", "m1"]
         for none in ((), ("none",)):
             query = Query(collections=none)
-            assert (store.find(query).total, len(store.select(query)), store.find(replace(query, where=Like("text", "%"))).total) == (0, 0, 0)
+            assert (store.find(query).total, len(store.select(query)), store.find(replace(query, where=Like("text", "%"))).total) == (
+                0,
+                0,
+                0,
+            )
 
     def test_case_27_a_selection_holds_every_match(self, store: Store) -> None:
         apply(store, *(Put(memory(f"n{number}", status="noise")) for number in range(300)))
@@ -651,7 +701,12 @@ class StoreContract:
 
     def test_case_17_every_form_of_a_moment_sorts_and_filters(self, store: Store) -> None:
         eastern = timezone(timedelta(hours=5, minutes=30))
-        moments = [datetime(2026, 3, 1), datetime(2026, 3, 1, 10, tzinfo=eastern), datetime(2026, 3, 1, 10), datetime(2026, 3, 1, 10, tzinfo=UTC)]
+        moments = [
+            datetime(2026, 3, 1),
+            datetime(2026, 3, 1, 10, tzinfo=eastern),
+            datetime(2026, 3, 1, 10),
+            datetime(2026, 3, 1, 10, tzinfo=UTC),
+        ]
         for number, moment in enumerate(moments):
             put(store, f"m{number}", valid_from=moment)
         assert ids(store, order=(Order("valid_from"),)) == ["m0", "m1", "m3", "m2"]
@@ -668,7 +723,10 @@ class StoreContract:
         apply(store, Retire(ref("C")))
         for reader in before_and_after(store, open_store):
             known = reader.find(ask(as_of=then, where=ValidAt(day(1, 6))))
-            assert [(item.id, item.state, item.text) for item in known.items] == [("C", State.LIVE, "text of C"), ("A", State.LIVE, "text of A")]
+            assert [(item.id, item.state, item.text) for item in known.items] == [
+                ("C", State.LIVE, "text of C"),
+                ("A", State.LIVE, "text of A"),
+            ]
             assert ids(reader, as_of=then, where=Compare("status", "=", "OLD")) == ["A"]
             assert [item.id for item in reader.find_edges(ask(target=Target.EDGE, as_of=then)).items] == ["e1"]
             assert ids(reader, as_of=day(1)) == []
@@ -786,7 +844,13 @@ class StoreContract:
 
     def test_backup_and_restore(self, store: Store, provider: StoreProvider, tmp_path: Path) -> None:
         put(store, "m1", "m2", text="Grüße", valid_from=day(1))
-        apply(store, Link(edge("e1", "m1", "m2")), PutCard(Collection(id="a", title="A", tool_set="x")), Embed(ref("m1"), "x", 1, b"abcd"), reference="r")
+        apply(
+            store,
+            Link(edge("e1", "m1", "m2")),
+            PutCard(Collection(id="a", title="A", tool_set="x")),
+            Embed(ref("m1"), "x", 1, b"abcd"),
+            reference="r",
+        )
         apply(store, Revise(ref("m1"), {"text": "new"}))
         target = tmp_path / "backup one"
         manifest = store.backup(target)
@@ -798,7 +862,11 @@ class StoreContract:
         again = provider.open(copy, {})
         try:
             assert again.get([ref("m1"), ref("m2")]) == store.get([ref("m1"), ref("m2")])
-            assert (again.edge("e1"), again.cards(Collection), again.events()) == (store.edge("e1"), store.cards(Collection), store.events())
+            assert (again.edge("e1"), again.cards(Collection), again.events()) == (
+                store.edge("e1"),
+                store.cards(Collection),
+                store.events(),
+            )
             assert again.history(ref("m1")) == store.history(ref("m1"))
             assert again.recorded("r") is not None
             assert again.verify(deep=True).sound
