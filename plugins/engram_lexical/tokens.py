@@ -35,7 +35,7 @@ UNSPACED = re.compile(
     "\u3130-\u318f\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]+)"
 )
 _CHUNK = re.compile(rf"(?:(?<![\w.])\.)?[^\W_](?:[\w{MARKS}./:\-=~+#@']*(?:[^\W_]|[{MARKS}]))?(?:\+\+|\#)?")
-_SYMBOL = r"[^\W\d_]+\+\+|(?<![^\W_])[^\W\d_]{1,2}#(?![^\W\d_])"
+_SYMBOL = r"(?<![^\W\d_])[^\W\d_]+\+\+|(?<![^\W_])[^\W\d_]{1,2}#(?![^\W\d_])"
 _HUMPS = r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+"
 _RUNS = rf"\d+|[^\W\d_][{MARKS}]*(?:[^\W\d_]|[{MARKS}])*"
 _IDENTIFIER = re.compile(r"[\d./_:=\-]|[a-z][A-Z]")
