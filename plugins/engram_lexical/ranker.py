@@ -55,7 +55,7 @@ class LexicalRanker:
             possibly = bounds(self._index, search.condition)[1]
             size = min(len(possibly), len(allowed))
             allowed = possibly[:size] & allowed[:size]
-        return scores, ranked(scores.values, allowed, depth)
+        return scores, ranked(scores, allowed, depth)
 
     def _read(self, numbers: Numbers, condition: Expression, depth: int) -> Numbers:
         """The first `depth` whose text satisfies the condition."""
@@ -78,8 +78,8 @@ class LexicalRanker:
 
 
 def _described(numbers: Numbers, scores: Scores) -> list[Candidate]:
-    words = matched(numbers, scores.holders, len(scores.values))
-    values = scores.values[numbers].tolist()
+    words = matched(numbers, scores.holders, len(scores.sums))
+    values = scores.of(numbers)
     return [
         Candidate(number, value, "matched: " + ", ".join(words[number])) for number, value in zip(numbers.tolist(), values, strict=True)
     ]

@@ -20,20 +20,45 @@ from engram_lexical.index import Index
 from engram_lexical.parts import Numbers, Postings
 
 K1, B = 0.9, 0.4
+SPARSE = 8
+"""Below one posting for so many documents it is quicker to collect the matches than to look through all sums."""
+SAMPLE = 64
+"""One value in so many is looked at to guess where the highest begin."""
+BLOCK = 1 << 15
+"""Postings scored at once: what is needed for them stays in the processor's cache."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """`values` (float32) is indexed by memory number, 0 where no term matches; `holders` are the matching numbers of each needle."""
+    """`sums` (float32) is indexed by memory number, 0 where no term matches; `best` is what the query could reach.
 
-    values: NDArray[np.float32]
+    `holders` are the matching numbers of each needle.
+    """
+
+    sums: NDArray[np.float32]
+    best: float
     holders: Mapping[Needle, list[Numbers]]
+
+    def of(self, numbers: Numbers) -> list[float]:
+        """The scores, 0..1."""
+        share = self.sums[numbers] / np.float32(self.best)
+        return [min(score, 1.0) for score in share.tolist()]
+
+    def candidates(self, allowed: Any, depth: int | None) -> NDArray[np.integer[Any]]:
+        """Numbers with a score inside the mask `allowed`, ascending: all, or at least the `depth` best."""
+        arrays = [array for found in self.holders.values() for array in found]
+        if sum(map(len, arrays)) * SPARSE > len(self.sums):
+            return _promising(self.sums[: len(allowed)] * allowed[: len(self.sums)], depth)
+        numbers = np.unique(np.concatenate(arrays)) if arrays else np.empty(0, np.int32)
+        numbers = numbers[: np.searchsorted(numbers, len(allowed))]
+        kept: Numbers = numbers[allowed.take(numbers)]
+        return kept
 
 
 def score(index: Index, needles: Sequence[Needle]) -> Scores:
     """Score every document; the caller holds the index's lock."""
     documents = index.documents
-    values = np.zeros(len(documents.owner), np.float32)
+    sums = np.zeros(len(documents.owner), np.float32)
     scale = np.float32(K1 * B / documents.mean)
     holders: dict[Needle, list[Numbers]] = {}
     best = 0.0
@@ -44,17 +69,22 @@ def score(index: Index, needles: Sequence[Needle]) -> Scores:
         best += weight
         holders[needle] = [numbers for numbers, _ in found]
         for numbers, frequencies in found:
-            places = numbers.astype(np.intp)
-            frequency = frequencies.astype(np.float32)
-            bottom = documents.length.take(places) * scale
-            bottom += frequency
-            bottom += np.float32(K1 * (1 - B))
-            frequency *= np.float32(weight)
-            frequency /= bottom
-            np.add.at(values, places, frequency)
-    if best:
-        values /= np.float32(best)
-    return Scores(np.minimum(values, 1.0, out=values), holders)
+            for start in range(0, len(numbers), BLOCK):
+                block = slice(start, start + BLOCK)
+                places = numbers[block].astype(np.intp)
+                shares = _shares(frequencies[block].astype(np.float32), documents.length.take(places), scale)
+                shares *= np.float32(weight)
+                np.add.at(sums, places, shares)
+    return Scores(sums, best, holders)
+
+
+def _shares(frequency: NDArray[np.float32], length: NDArray[np.int32], scale: np.float32) -> NDArray[np.float32]:
+    """tf / (tf + k1 * (1 - b + b * length / mean)) in single precision; `scale` is k1 * b / mean."""
+    bottom: NDArray[np.float32] = np.multiply(length, scale, dtype=np.float32)
+    bottom += frequency
+    bottom += np.float32(K1 * (1 - B))
+    frequency /= bottom
+    return frequency
 
 
 def look_up(index: Index, needle: Needle) -> list[Postings]:
@@ -94,18 +124,27 @@ def _holding_all(index: Index, needles: Sequence[Needle]) -> Mask:
     return np.equal(counts, len(needles))
 
 
-def ranked(values: NDArray[np.float32], allowed: Any, depth: int | None = None) -> Numbers:
+def _promising(values: NDArray[np.float32], depth: int | None) -> NDArray[np.intp]:
+    """Where values are above 0; with a depth, what is certainly not among the highest may be left out."""
+    place = 0 if depth is None else 2 * depth // SAMPLE + 8
+    probe = values[::SAMPLE]
+    if depth is not None and place < len(probe):
+        low = np.partition(probe, len(probe) - place)[len(probe) - place]
+        high = np.flatnonzero(values >= low) if low > 0 else ()
+        if len(high) >= depth:
+            return np.asarray(high)
+    return np.flatnonzero(values)
+
+
+def ranked(scores: Scores, allowed: Any, depth: int | None = None) -> Numbers:
     """The numbers with a score inside the mask `allowed`, best first, equal ones by number; at most `depth`."""
-    size = min(len(values), len(allowed))
-    numbers = np.flatnonzero(values[:size] * allowed[:size]).astype(np.int32)
-    scores = values[numbers]
+    numbers = scores.candidates(np.asarray(allowed, bool), depth).astype(np.int32)
+    values = scores.sums[numbers]
     if depth is not None and len(numbers) > depth:
-        last = np.partition(scores, len(scores) - depth)[len(scores) - depth]
-        above = scores > last
-        level = np.flatnonzero(scores == last)[: depth - int(above.sum())]
-        chosen = np.concatenate([np.flatnonzero(above), level])
-        numbers, scores = numbers[chosen], scores[chosen]
-    return numbers[np.lexsort((numbers, -scores))]
+        last = np.partition(values, len(values) - depth)[len(values) - depth]
+        above = numbers[values > last]
+        numbers = np.concatenate([above, numbers[values == last][: depth - len(above)]])
+    return numbers[np.lexsort((numbers, -scores.sums[numbers]))]
 
 
 def matched(numbers: Numbers, holders: Mapping[Needle, list[Numbers]], size: int) -> dict[int, list[str]]:
