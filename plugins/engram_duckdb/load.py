@@ -54,9 +54,8 @@ def _load_memories(state: State, cursor: Connection) -> None:
     heads.load(numbers, {"number": numbers, **known})
     newest = _table(cursor, sql["memories"], heads, _REVISION_WORDS, alias="r", table="revision")
     numbers = np.ma.getdata(newest.pop("mid"))
-    newest["print"] = np.ma.getdata(newest["print"]).view(np.int64)
     heads.load(numbers, newest)
-    state.prints.load(newest["print"], numbers)
+    state.prints.load(np.ma.getdata(newest["print"]), numbers)
     _load_names(state.memory_names, cursor, number="mid", table="memory", current="true")
     used = cursor.execute(sql["usage"]).fetchnumpy()
     heads.load(np.ma.getdata(used["mid"]), {"used": used["count"], "used_at": used["last_at"]})
@@ -88,4 +87,4 @@ def _load_names(names: Names, cursor: Connection, **place: str) -> None:
     sql = statements("load")
     numbers, lengths, keys = (np.ma.getdata(column) for column in cursor.execute(sql["names"].format(**place)).fetchnumpy().values())
     text = cursor.execute(sql["all_names"].format(**place)).fetchall()[0][0]
-    names.load(numbers, lengths, keys.view(np.int64), text.encode())
+    names.load(numbers, lengths, keys, text.encode())

@@ -6,8 +6,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from engram_duckdb.heads import content_hash
+from engram_duckdb.heads import content_hash, print_of
 from engram_duckdb.moments import column_value, from_micros, to_micros
+from engram_duckdb.names import key_of
 from engram_kernel.model import Edge, Memory, Ref, State
 
 Row = tuple[Any, ...]
@@ -48,6 +49,7 @@ def revision_row(memory: Memory, rid: int, cid: int, seq: int, fresh: bool) -> l
         memory.revision,
         seq,
         cid,
+        print_of(memory.content_hash),
         fresh,
         memory.kind,
         memory.status,
@@ -80,6 +82,7 @@ def edge_row(edge: Edge, rid: int, ends: tuple[int, int], seq: int, retired_with
         edge.revision,
         seq,
         edge.id,
+        key_of(edge.id),
         *ends,
         edge.type,
         edge.weight,

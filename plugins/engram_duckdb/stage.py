@@ -11,6 +11,7 @@ from typing import Any
 from engram_duckdb import cards
 from engram_duckdb.heads import content_hash
 from engram_duckdb.moments import from_micros, to_micros
+from engram_duckdb.names import key_of
 from engram_duckdb.overlay import Held, HeldEdge, Layer
 from engram_duckdb.rows import Row, document, edge_row, revision_row, stamp
 from engram_duckdb.state import Counters
@@ -60,7 +61,7 @@ class Stage:
             superseded_by=None,
             content_hash=content_hash(memory.text),
         )
-        self.rows.memory.append((number, memory.collection, memory.id, stamp(created), root or number))
+        self.rows.memory.append((number, memory.collection, memory.id, stamp(created), root or number, key_of(memory.id)))
         self._revision(memory, self._content(memory), root or number, fresh=True, new=True)
         return memory
 
@@ -87,7 +88,7 @@ class Stage:
         rid = self.counters.rid
         row = self.rows.revision[rid] = revision_row(memory, rid, cid, self.sequence, fresh)
         self.layer.add_memory(Held(memory, rid, cid, root), fresh, new)
-        self.effects.append(memory_effect(memory, document_hashes(row[21], row[22])))
+        self.effects.append(memory_effect(memory, document_hashes(row[22], row[23])))
 
     def link(self, edge: Edge, ends: tuple[int, int]) -> Edge:
         self.counters.eid += 1
@@ -106,7 +107,7 @@ class Stage:
         rid = self.counters.erid
         row = self.rows.edge[rid] = edge_row(held.edge, rid, held.ends, self.sequence, held.retired_with)
         self.layer.add_edge(replace(held, rid=rid), new)
-        self.effects.append(edge_effect(held.edge, held.ends, document_hashes(row[15], row[16])))
+        self.effects.append(edge_effect(held.edge, held.ends, document_hashes(row[16], row[17])))
 
     def card(self, key: tuple[str, str, str], card: Card | None, revision: int) -> None:
         """A new version of a card, or its retirement."""

@@ -6,7 +6,8 @@ create table memory (                       -- identity; one row for ever
   collection  varchar not null,
   id          varchar not null,
   created_at  timestamp not null,
-  root_mid    bigint not null               -- first memory of the supersede chain
+  root_mid    bigint not null,              -- first memory of the supersede chain
+  key         bigint not null               -- lower half of md5(id): spares hashing all ids at open
 );
 
 create table content (                      -- text, written only when title or text change
@@ -24,6 +25,7 @@ create table revision (
   rev           bigint not null,
   seq           bigint not null,            -- the oplog event that made it
   cid           bigint not null,
+  print         bigint not null,            -- first 64 bits of the content's hash
   fresh         boolean not null,           -- content or state differ from the revision before
   kind          varchar not null,
   status        varchar not null,
@@ -54,6 +56,7 @@ create table edge (
   rev           bigint not null,
   seq           bigint not null,
   id            varchar not null,
+  key           bigint not null,            -- as in memory
   src           bigint not null,
   dst           bigint not null,
   type          varchar not null,
@@ -105,3 +108,5 @@ create table oplog (                        -- hash = sha256(prev | microseconds
   prev       varchar not null,
   hash       varchar not null
 );
+
+create macro signed(u) as (case when u >= 9223372036854775808 then (u::hugeint - 18446744073709551616)::bigint else u::bigint end);

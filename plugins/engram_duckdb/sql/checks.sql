@@ -13,16 +13,17 @@ select m.collection, m.id, 'the metadata or attributes are not a JSON object'
 from revision r join memory m on m.mid = r.mid
 where r.known_to is null and (coalesce(try(json_type(r.metadata)), '') <> 'OBJECT' or coalesce(try(json_type(r.attributes)), '') <> 'OBJECT')
 union all
-select m.collection, m.id, 'the newest revision is missing, doubled or without its text'
+select m.collection, m.id, 'the newest revision is missing, doubled or without its text, or a look-up key is wrong'
 from memory m left join (
-  select r.mid, count(*) as heads, count(c.cid) as texts from revision r left join content c on c.cid = r.cid
+  select r.mid, count(*) as heads, count(c.cid) filter (r.print = signed(coalesce(try_cast('0x' || c.hash[1:16] as ubigint), 0))) as texts
+  from revision r left join content c on c.cid = r.cid
   where r.known_to is null group by r.mid) h on h.mid = m.mid
-where coalesce(h.heads, 0) <> 1 or h.texts <> 1
+where coalesce(h.heads, 0) <> 1 or h.texts <> 1 or m.key <> signed(md5_number_lower(m.id))
 limit 100
 
 -- name: edges
-select e.id, 'an end is missing' as fault from edge e left join memory s on s.mid = e.src left join memory t on t.mid = e.dst
-where e.known_to is null and (s.mid is null or t.mid is null)
+select e.id, 'an end is missing or the look-up key is wrong' as fault from edge e left join memory s on s.mid = e.src left join memory t on t.mid = e.dst
+where e.known_to is null and (s.mid is null or t.mid is null or e.key <> signed(md5_number_lower(e.id)))
 union all
 select e.id, 'the metadata or attributes are not a JSON object' from edge e
 where e.known_to is null and (coalesce(try(json_type(e.metadata)), '') <> 'OBJECT' or coalesce(try(json_type(e.attributes)), '') <> 'OBJECT')

@@ -7,15 +7,15 @@ select distinct collection from memory
 -- name: memories
 select r.mid, r.rid, r.cid, r.rev as revision, r.priority, r.confidence, r.pinned, r.confirmations, r.created_cycle, r.updated_cycle,
   epoch_us(r.valid_from) as valid_from, epoch_us(r.valid_until) as valid_until, epoch_us(r.expires_at) as expires_at,
-  epoch_us(r.updated_at) as updated_at, coalesce(try_cast('0x' || c.hash[1:16] as ubigint), 0) as print,
+  epoch_us(r.updated_at) as updated_at, r.print,
   {codes}
-from revision r left join content c on c.cid = r.cid {joins} where r.known_to is null
+from revision r {joins} where r.known_to is null
 
 -- name: identities
 select m.mid, epoch_us(m.created_at) as created_at, m.root_mid as root, {codes} from memory m {joins}
 
 -- name: names
-select {number}, strlen(id)::integer, md5_number_lower(id) from {table} where {current} order by {number}
+select {number}, strlen(id)::integer, key from {table} where {current} order by {number}
 
 -- name: all_names
 select coalesce(string_agg(id, '' order by {number}), '') from {table} where {current}
