@@ -127,9 +127,12 @@ class Host:
         return self.wait(self.send(method, params), patience)
 
     def initialize(self, version: str = HANDSHAKE) -> dict[str, Any]:
-        """The handshake; returns the server's side of it."""
+        """The handshake; returns the server's side of it. Raises HostLost with the server's words."""
         said = {"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": self.name, "version": "1"}}
-        result: dict[str, Any] = self.request("initialize", said)["result"]
+        answer = self.request("initialize", said)
+        if "error" in answer:
+            raise HostLost(f"{self.name}: {answer['error']['message']}")
+        result: dict[str, Any] = answer["result"]
         self.notify("notifications/initialized")
         return result
 
