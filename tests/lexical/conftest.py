@@ -90,7 +90,7 @@ class FakeStore:
         ]
 
     def all(self) -> Chosen:
-        return Chosen(frozenset(number for number, item in self.memories.items() if item is not None))
+        return Chosen(frozenset(number for number, item in self.memories.copy().items() if item is not None))
 
 
 def make_memory(text: str, title: str = "", number: int = 0) -> Memory:
