@@ -25,6 +25,10 @@ from engram_thoughts.settings import Settings
 from engram_thoughts.vocabulary import MAX_CONDITIONS, THOUGHTS, KnowledgeSource
 
 
+class _AbsentError(Exception):
+    """There is no such edge, or none that this session may see: nothing is written."""
+
+
 class Linking:
     """The four tools about edges."""
 
@@ -51,10 +55,10 @@ class Linking:
         )
 
     def delete(self, call: Call, given: DeleteEdge) -> Deleted:
-        found = call.store.edge(given.edge_id)
-        if found is not None and not is_thought_edge(found):
+        try:
+            applied = call.write(lambda: _remove(call.store, given.edge_id))
+        except _AbsentError:
             return Deleted(deleted=False)
-        applied = call.write(lambda: ChangeSet((Unlink(given.edge_id, missing_ok=True),)))
         return Deleted(deleted=applied.outcomes[0].changed)
 
     def around(self, call: Call, given: GetEdges) -> Edges:
@@ -104,6 +108,14 @@ def _insert(reader: Reader, edge: Edge) -> ChangeSet:
         words = "; ".join(f"{name} {thought_id!r} does not exist" for name, thought_id in missing.items())
         raise fault(NotFound, messages.NO_ENDPOINT, {"missing": missing}, missing=words)
     return ChangeSet((Link(edge),))
+
+
+def _remove(reader: Reader, edge_id: str) -> ChangeSet:
+    """An edge id says nothing about its collection, so what may not be seen must not be deleted either."""
+    found = reader.edge(edge_id)
+    if found is None or not is_thought_edge(found):
+        raise _AbsentError
+    return ChangeSet((Unlink(edge_id, missing_ok=True),))
 
 
 def _taken(edge: Edge, error: AlreadyExists) -> EngramError:

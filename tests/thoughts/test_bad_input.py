@@ -194,14 +194,7 @@ MOMENTS = [
     "text", ["", "yesterday", "2026-13-01", "2026-02-30", "0001-01-01T00:00:00+05:00", "9999-12-31T23:00:00-05:00", "1767225600"]
 )
 def test_times(filled: Any, name: str, argument: str, text: str) -> None:
-    error = refused(
-        filled,
-        name,
-        {**required(name), "thought_id": "one", argument: text}
-        if name != "link_thoughts" and name != "search_memory"
-        else {**required(name), argument: text},
-        argument,
-    )
+    error = refused(filled, name, {**required(name), argument: text}, argument)
     assert "2026-01-31T12:00:00+00:00" in str(error)
 
 
