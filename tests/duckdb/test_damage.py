@@ -201,7 +201,7 @@ def test_case_07_a_garbled_log_never_goes_unnoticed(with_wal: Path, tmp_path: Pa
 
 def test_a_newer_schema_is_refused_and_left_alone(three: Path, open_store: Opener) -> None:
     tamper(three, "update meta set v = '999' where k = 'schema_version'")
-    with pytest.raises(StoreUnusable, match="newer version.*999.*Upgrade"):
+    with pytest.raises(StoreUnusable, match=r"newer version.*999.*Upgrade"):
         open_store()
     with duckdb.connect(str(three / "memory.duckdb")) as connection:
         assert connection.execute("select count(*) from memory").fetchall() == [(3,)]

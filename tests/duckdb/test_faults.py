@@ -56,7 +56,7 @@ def test_a_full_disk_is_reported_and_changes_nothing(open_store: Opener, faults:
     store = open_store(faults)
     put(store, "m1")
     faults.arm(step, FULL)
-    with pytest.raises(StoreUnusable, match="disk is full.*Nothing was changed.*Free some space"):
+    with pytest.raises(StoreUnusable, match=r"disk is full.*Nothing was changed.*Free some space"):
         put(store, "m2")
     assert (names(store), store.sequence()) == ({"m1"}, 1)
     put(store, "m3")

@@ -93,9 +93,15 @@ EDGES = st.builds(
     lambda name, source, target: Edge(id=name, source=source, target=target, type="T"), st.sampled_from(["e1", "e2"]), REFS, REFS
 )
 CHANGES = st.one_of(
-    st.builds(Put, MEMORIES, st.booleans()), st.builds(Retire, REFS), st.builds(Restore, REFS), st.builds(Confirm, REFS), st.builds(Supersede, REFS, MEMORIES),
-    st.builds(Revise, REFS, st.fixed_dictionaries({"text": st.sampled_from("xyz")})), st.builds(Link, EDGES), st.builds(Unlink, st.sampled_from(["e1", "e2"])),
-)  # fmt: skip
+    st.builds(Put, MEMORIES, st.booleans()),
+    st.builds(Retire, REFS),
+    st.builds(Restore, REFS),
+    st.builds(Confirm, REFS),
+    st.builds(Supersede, REFS, MEMORIES),
+    st.builds(Revise, REFS, st.fixed_dictionaries({"text": st.sampled_from("xyz")})),
+    st.builds(Link, EDGES),
+    st.builds(Unlink, st.sampled_from(["e1", "e2"])),
+)
 SETS = st.lists(st.lists(CHANGES, min_size=1, max_size=4).map(tuple), min_size=1, max_size=12)
 
 
@@ -103,10 +109,16 @@ def _picture(store: DuckStore) -> Any:
     everything = Query(collections=("a",), states=tuple(State))
     refs = [Ref("a", name) for name in ("m1", "m2", "m3")]
     return [
-        store.get(refs), store.find(everything), store.find_edges(Query(collections=("a",), states=tuple(State), target=Target.EDGE)),
-        [store.edges_of(ref) for ref in refs], [store.history(ref) for ref in refs], [store.lineage(ref) for ref in refs],
-        store.changed_since(0), store.statistics(["a"]).memories_by, [store.edge(name) for name in ("e1", "e2")],
-    ]  # fmt: skip
+        store.get(refs),
+        store.find(everything),
+        store.find_edges(Query(collections=("a",), states=tuple(State), target=Target.EDGE)),
+        [store.edges_of(ref) for ref in refs],
+        [store.history(ref) for ref in refs],
+        [store.lineage(ref) for ref in refs],
+        store.changed_since(0),
+        store.statistics(["a"]).memories_by,
+        [store.edge(name) for name in ("e1", "e2")],
+    ]
 
 
 def _invariants(store: DuckStore) -> None:

@@ -36,12 +36,25 @@ def _memories() -> list[Memory]:
         start, end = _moments()[number % 6], _moments()[(number * 5 + 2) % 6]
         if start is not None and end is not None and start > end:
             start, end = end, start
-        made.append(Memory(
-            collection="ab"[number % 7 == 0], id=f"m{number}", kind=WORDS[number % 10], text=WORDS[number % 9] + str(number), title=WORDS[number % 8],
-            status=WORDS[number % 3], priority=[None, 1, 2, 3][number % 4], confidence=[None, 0.0, 0.5, 1.0, -0.5][number % 5],
-            source=[None, "a", "b%"][number % 3], pinned=number % 2 == 0, created_cycle=number % 6, valid_from=start, valid_until=end,
-            metadata={"v": VALUES[number % 16]} if number % 9 else {}, attributes={"odd key/~": VALUES[number % 5]},
-        ))  # fmt: skip
+        made.append(
+            Memory(
+                collection="ab"[number % 7 == 0],
+                id=f"m{number}",
+                kind=WORDS[number % 10],
+                text=WORDS[number % 9] + str(number),
+                title=WORDS[number % 8],
+                status=WORDS[number % 3],
+                priority=[None, 1, 2, 3][number % 4],
+                confidence=[None, 0.0, 0.5, 1.0, -0.5][number % 5],
+                source=[None, "a", "b%"][number % 3],
+                pinned=number % 2 == 0,
+                created_cycle=number % 6,
+                valid_from=start,
+                valid_until=end,
+                metadata={"v": VALUES[number % 16]} if number % 9 else {},
+                attributes={"odd key/~": VALUES[number % 5]},
+            )
+        )
     return made
 
 
@@ -57,10 +70,18 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DuckStore]:
     )
     ends = [(first, second) for first in range(8, 20) for second in (first + 1, first * 2) if first != 14]
     edges = [
-        Edge(id=f"e{place}", source=_ref(first), target=_ref(second), type=WORDS[place % 5] or "x", weight=place % 3 / 2, metadata={"v": VALUES[place % 16]},
-             valid_from=_moments()[place % 6], created_cycle=place % 4)
+        Edge(
+            id=f"e{place}",
+            source=_ref(first),
+            target=_ref(second),
+            type=WORDS[place % 5] or "x",
+            weight=place % 3 / 2,
+            metadata={"v": VALUES[place % 16]},
+            valid_from=_moments()[place % 6],
+            created_cycle=place % 4,
+        )
         for place, (first, second) in enumerate(ends)
-    ]  # fmt: skip
+    ]
     store.apply(ChangeSet(tuple(Link(edge) for edge in edges)))
     yield store
     store.close()
@@ -156,8 +177,10 @@ def _leaves(words: list[str], numbers: list[str], slow: list[str]) -> st.SearchS
         st.builds(In, field, st.lists(SCALARS, max_size=3).map(tuple)),
         st.builds(IsNull, field | times),
         st.builds(Like, st.sampled_from(words + slow), PATTERNS),
-        st.builds(ValidAt, MOMENTS), st.builds(ValidWithin, MOMENTS, MOMENTS), st.builds(ValidBetween, MOMENTS, MOMENTS),
-    )  # fmt: skip
+        st.builds(ValidAt, MOMENTS),
+        st.builds(ValidWithin, MOMENTS, MOMENTS),
+        st.builds(ValidBetween, MOMENTS, MOMENTS),
+    )
 
 
 def _trees(leaves: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
@@ -202,9 +225,12 @@ def _everything(store: DuckStore, target: Target) -> list[Any]:
 
 def _check_memories(store: DuckStore, query: Query) -> None:
     chosen = [
-        record for record in _everything(store, Target.MEMORY)
-        if record.collection in query.collections and record.state in query.states and (query.where is None or _truth(record, query.where) is True)
-    ]  # fmt: skip
+        record
+        for record in _everything(store, Target.MEMORY)
+        if record.collection in query.collections
+        and record.state in query.states
+        and (query.where is None or _truth(record, query.where) is True)
+    ]
     wanted = [record.id for record in _sorted(chosen, query.order)]
     shown = wanted[query.offset :][: query.limit]
     for search in _both(store):
@@ -232,9 +258,12 @@ def test_order_and_pages_agree(filled: DuckStore, where: Any, order: tuple[Order
 def test_edge_conditions_agree(filled: DuckStore, where: Any, collections: tuple[str, ...], states: tuple[State, ...]) -> None:
     query = Query(collections=collections, target=Target.EDGE, where=where, states=states)
     wanted = [
-        record.id for record in _everything(filled, Target.EDGE)
-        if {record.source.collection, record.target.collection} <= set(collections) and record.state in states and _truth(record, where) is True
-    ]  # fmt: skip
+        record.id
+        for record in _everything(filled, Target.EDGE)
+        if {record.source.collection, record.target.collection} <= set(collections)
+        and record.state in states
+        and _truth(record, where) is True
+    ]
     for search in _both(filled):
         page = search.edges(filled._state, query)
         assert ([record.id for record in page.items], page.total) == (wanted, len(wanted)), search.prefer_sql

@@ -22,7 +22,8 @@ store = Provider().open(Path(sys.argv[1]), {})
 moments = [datetime(2026, 3, 8, hour, 30) for hour in (1, 2, 3, 6, 7)] + [datetime(2026, 11, 1, hour) for hour in (0, 1, 2, 5, 6)]
 moments += [moment.replace(tzinfo=timezone(timedelta(hours=5, minutes=30))) for moment in moments]
 for number, moment in enumerate(moments):
-    memory = Memory(collection="a", id=f"m{number}", kind="N", text="x", valid_from=moment, valid_until=moment + timedelta(hours=1), created_at=moment)
+    end = moment + timedelta(hours=1)
+    memory = Memory(collection="a", id=f"m{number}", kind="N", text="x", valid_from=moment, valid_until=end, created_at=moment)
     store.apply(ChangeSet((Put(memory),)))
 store.close()
 store = Provider().open(Path(sys.argv[1]), {})
