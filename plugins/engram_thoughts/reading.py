@@ -32,9 +32,9 @@ class Reading:
         history, total = self._history(call, given) if given.include_history else (None, None)
         if memory is None:
             return FoundThought(found=False, thought=None, history=history, history_total=total)
+        (thought,) = to_thoughts(call.store, [memory])
         if self._settings.access_counting:
             call.touch([memory.number])
-        (thought,) = to_thoughts(call.store, [memory])
         return FoundThought(found=True, thought=thought, revision=memory.revision, history=history, history_total=total)
 
     def _history(self, call: Call, given: GetThought) -> tuple[list[Revision], int]:

@@ -67,10 +67,10 @@ def _attributes(row: Row) -> Mapping[str, Any]:
         "visibility": _one_of(row, "visibility", tuple(Visibility), "selective"),
         "action_outcome_score": _unit(row, "action_outcome_score"),
         "consolidated_from": _ids(row, "consolidated_from"),
-        "embedding_ref": row.get("embedding_ref"),
+        "embedding_ref": _string(row, "embedding_ref") or None,
         "provenance": _document(row, "provenance"),
         "archived_at": _string(row, "archived_at") or None,
-        "archived_at_cycle": row.get("archived_at_cycle"),
+        "archived_at_cycle": None if row.get("archived_at_cycle") is None else _whole(row, "archived_at_cycle"),
         IMPORTED: {
             "updated_at": _string(row, "updated_at") or None,
             "access_count": _whole(row, "access_count"),
@@ -83,7 +83,7 @@ def _attributes(row: Row) -> Mapping[str, Any]:
 
 def edge(row: Row) -> Edge:
     valid_from, valid_until = _interval(row)
-    decay = row.get("decay_multiplier", 1.0)
+    decay = 1.0 if row.get("decay_multiplier") is None else row["decay_multiplier"]
     if not isinstance(decay, int | float) or not math.isfinite(decay) or decay < 0:
         raise ValueError(f"decay_multiplier {decay!r} is not a number from 0")
     return Edge(
@@ -120,8 +120,8 @@ def action(row: Row) -> Memory:
 def embedding(row: Row) -> Embed:
     """A vector of little-endian 32-bit floats."""
     dimension, vector = row.get("dimension"), row.get("vector_blob")
-    if row.get("owner_type", "thought").lower() != "thought":
-        raise ValueError(f"it belongs to a {row['owner_type']!r}, not a thought")
+    if (owner := _string(row, "owner_type") or "thought").lower() != "thought":
+        raise ValueError(f"it belongs to the record type {owner!r}, not to a thought")
     if not isinstance(dimension, int) or not 1 <= dimension <= MAX_DIMENSION:
         raise ValueError(f"dimension {dimension!r} is not a whole number from 1 to {MAX_DIMENSION}")
     if not isinstance(vector, bytes) or len(vector) != 4 * dimension:

@@ -5,6 +5,7 @@ A batch is one transaction. Running the import again continues where it stopped 
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Generic, TypeVar
@@ -47,11 +48,17 @@ class Import:
     def run(self) -> ImportReport:
         for plan in PLANS:
             counter = self._counters[plan.table]
-            for rows in self._source.batches(plan.table, BATCH):
-                self._batch(plan, counter, rows)
-                self._done += len(rows)
-                self._call.progress(self._done, self._total, f"{plan.table}s")
+            try:
+                self._table(plan, counter)
+            except sqlite3.Error as error:
+                counter.skip("(the rest)", f"the table is damaged: {error}")
         return self._report()
+
+    def _table(self, plan: Plan[Any], counter: Counter) -> None:
+        for rows in self._source.batches(plan.table, BATCH):
+            self._batch(plan, counter, rows)
+            self._done += len(rows)
+            self._call.progress(self._done, self._total, f"{plan.table}s")
 
     def _batch(self, plan: Plan[Any], counter: Counter, rows: Sequence[Row]) -> None:
         counter.found += len(rows)

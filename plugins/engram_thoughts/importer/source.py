@@ -71,13 +71,19 @@ class Source:
             raise InvalidInput(fault)
 
     def count(self, table: str) -> int:
-        """Rows of a table; 0 when it does not exist."""
+        """Rows of a table; 0 when it does not exist or cannot be counted."""
         if table not in self.columns:
             return 0
-        return int(self._connection.execute(f"select count(*) from {table}").fetchone()[0])  # noqa: S608
+        try:
+            return int(self._connection.execute(f"select count(*) from {table}").fetchone()[0])  # noqa: S608
+        except sqlite3.Error:
+            return 0
 
     def batches(self, table: str, size: int) -> Iterator[Sequence[Row]]:
-        """All rows in insertion order. Text that is not UTF-8 arrives as bytes and is refused by the converter."""
+        """All rows in insertion order. Raises sqlite3.Error where the file is damaged.
+
+        Text that is not UTF-8 arrives as bytes and is refused by the converter.
+        """
         if table not in self.columns:
             return
         self._connection.text_factory = _text
