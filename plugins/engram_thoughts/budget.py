@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any, TypeVar
 
 from pydantic import BaseModel
@@ -11,8 +11,11 @@ from pydantic import BaseModel
 R = TypeVar("R")
 
 
-def fit(records: Sequence[R], budget: int) -> list[R]:
-    """The first records whose JSON stays within `budget` bytes; at least one, so that a reader always gets on."""
+def fit(records: Iterable[R], budget: int) -> list[R]:
+    """The first records whose JSON stays within `budget` bytes; at least one, so that a reader always gets on.
+
+    Records past the budget are not even asked for.
+    """
     kept: list[R] = []
     used = 0
     for record in records:

@@ -80,7 +80,7 @@ class Linking:
         return self._page(page.items, given.offset, page.total)
 
     def _page(self, edges: Sequence[Edge], offset: int, total: int) -> Edges:
-        shown = fit([to_edge(edge) for edge in edges], self._settings.result_bytes)
+        shown = fit(map(to_edge, edges), self._settings.result_bytes)
         return Edges(edges=shown, count=len(shown), total=total, next_offset=next_offset(offset, len(shown), total))
 
 

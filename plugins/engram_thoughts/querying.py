@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
 
 from engram_kernel.call import Call
 from engram_kernel.query import Target
@@ -13,7 +12,7 @@ from engram_thoughts.arguments import QueryMemory
 from engram_thoughts.budget import fit, next_offset
 from engram_thoughts.mindql.compiler import Compiled, compile_find
 from engram_thoughts.mindql.parser import parse
-from engram_thoughts.mindql.rows import COLUMNS, PLAN_COLUMNS, action_rows, edge_rows, plan_row, thought_rows
+from engram_thoughts.mindql.rows import COLUMNS, PLAN_COLUMNS, Row, action_rows, edge_rows, plan_row, thought_rows
 from engram_thoughts.results import Rows
 from engram_thoughts.settings import Settings
 
@@ -39,7 +38,7 @@ class Querying:
         return Rows(columns=list(COLUMNS[compiled.table.name]), rows=shown, total=total, next_offset=following)
 
 
-def _run(call: Call, compiled: Compiled) -> tuple[Sequence[dict[str, Any]], int]:
+def _run(call: Call, compiled: Compiled) -> tuple[Iterable[Row], int]:
     """The rows of one page and the count of all matches."""
     if compiled.query.target is Target.EDGE:
         edges = call.store.find_edges(compiled.query)

@@ -39,8 +39,8 @@ class Reading:
 
     def _history(self, call: Call, given: GetThought) -> tuple[list[Revision], int]:
         revisions = call.store.history(thought_ref(given.thought_id))
-        shown = [Revision(revision=item.revision, state=item.state.value, thought=to_thought(item)) for item in reversed(revisions)]
-        return fit(shown, self._settings.result_bytes), len(shown)
+        shown = (Revision(revision=item.revision, state=item.state.value, thought=to_thought(item)) for item in reversed(revisions))
+        return fit(shown, self._settings.result_bytes), len(revisions)
 
     def page(self, call: Call, given: ListMemory) -> Listing:
         conditions = filtered_by(given.thought_type, given.lifecycle_status, given.priority)

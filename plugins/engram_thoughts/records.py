@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -84,10 +84,10 @@ def _last_access(memory: Memory, usage: Usage | None) -> str | None:
     return (memory.attributes.get(IMPORTED) or {}).get("last_accessed_at")
 
 
-def to_thoughts(reader: Reader, memories: Sequence[Memory]) -> list[Thought]:
-    """Many thoughts with their access counts, read in one go."""
+def to_thoughts(reader: Reader, memories: Sequence[Memory]) -> Iterator[Thought]:
+    """Many thoughts with their access counts, which are read in one go; each is made when it is taken."""
     usage = reader.usage([memory.number for memory in memories])
-    return [to_thought(memory, usage.get(memory.number)) for memory in memories]
+    return (to_thought(memory, usage.get(memory.number)) for memory in memories)
 
 
 def to_edge(edge: Edge) -> EdgeRecord:

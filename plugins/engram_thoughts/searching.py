@@ -46,7 +46,7 @@ class Searching:
         query = Query(collections=(THOUGHTS.id,), where=all_of(_allowed(given)))
         found = self._rank(call, given, query)
         self._touch(call, found.hits)
-        shown = fit([_hit(hit, given.explain, given.include_ended) for hit in found.hits], self._settings.result_bytes)
+        shown = fit((_hit(hit, given.explain, given.include_ended) for hit in found.hits), self._settings.result_bytes)
         return Found(
             results=shown,
             backends_used=sorted(PUBLISHED.get(name, name) for name in found.signals),

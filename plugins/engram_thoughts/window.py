@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -20,14 +20,22 @@ def window(reader: Reader, query: Query, top_k: int, moment: datetime | None) ->
     after reflections were replaced. Records not older than `moment` score alike and are ordered by id.
     """
     found: dict[int, Memory] = {}
-    for part, order in _parts(moment):
-        where = And(tuple(condition for condition in (query.where, *part) if condition is not None))
-        page = reader.find(replace(query, where=where, order=order, limit=top_k))
+    for part, order in _parts(moment, moment is not None and _any_younger(reader, query, moment)):
+        page = reader.find(_within(query, part, order, top_k))
         found |= {memory.number: memory for memory in page.items}
     return list(found.values())
 
 
-def _parts(moment: datetime | None) -> Iterator[tuple[tuple[Condition, ...], tuple[Order, ...]]]:
+def _within(query: Query, part: Sequence[Condition], order: tuple[Order, ...], limit: int) -> Query:
+    where = And(tuple(condition for condition in (query.where, *part) if condition is not None))
+    return replace(query, where=where, order=order, limit=limit)
+
+
+def _any_younger(reader: Reader, query: Query, moment: datetime) -> bool:
+    return reader.find(_within(query, [Compare("updated_at", ">=", moment)], (), 1)).total > 0
+
+
+def _parts(moment: datetime | None, younger: bool) -> Iterator[tuple[tuple[Condition, ...], tuple[Order, ...]]]:
     by_id = (Order("id"),)
     youngest = (Order("updated_at", descending=True), Order("id"))
     for level in Priority:
@@ -36,5 +44,6 @@ def _parts(moment: datetime | None) -> Iterator[tuple[tuple[Condition, ...], tup
             if moment is None:
                 yield group, by_id
             else:
-                yield (*group, Compare("updated_at", ">=", moment)), by_id
+                if younger:
+                    yield (*group, Compare("updated_at", ">=", moment)), by_id
                 yield (*group, Compare("updated_at", "<", moment)), youngest

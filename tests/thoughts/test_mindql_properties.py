@@ -33,9 +33,7 @@ PIECES = st.lists(st.sampled_from(WORDS.split()), max_size=14)
 
 
 @settings(max_examples=400, deadline=None)
-@given(
-    st.one_of(st.text(max_size=60), st.lists(PIECES, max_size=14).map(" ".join), st.lists(PIECES, max_size=14).map("".join)), st.booleans()
-)
+@given(st.one_of(st.text(max_size=60), PIECES.map(" ".join), PIECES.map("".join)), st.booleans())
 @example("FIND thoughts WHERE essence = '\x00'", False)
 @example("FIND thoughts LIMIT " + "9" * 10_000, False)
 @example("FIND thoughts WHERE confidence = " + "9" * 10_000, False)

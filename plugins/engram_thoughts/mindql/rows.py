@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
 
 from engram_kernel.model import Edge, Memory
 from engram_kernel.store import Reader
@@ -12,6 +12,7 @@ from engram_thoughts.mindql.syntax import Find
 from engram_thoughts.mindql.tables import Table
 from engram_thoughts.records import to_edge, to_thoughts
 
+Row: TypeAlias = dict[str, Any]
 THOUGHT_COLUMNS = (
     "thought_id",
     "thought_type",
@@ -77,8 +78,7 @@ def json_text(value: Any) -> str | None:
     return None if value is None else json.dumps(value, ensure_ascii=False)
 
 
-def thought_rows(reader: Reader, memories: Sequence[Memory]) -> list[dict[str, Any]]:
-    rows = []
+def thought_rows(reader: Reader, memories: Sequence[Memory]) -> Iterator[Row]:
     for memory, thought in zip(memories, to_thoughts(reader, memories), strict=True):
         values = thought.model_dump()
         values |= {
@@ -89,22 +89,19 @@ def thought_rows(reader: Reader, memories: Sequence[Memory]) -> list[dict[str, A
             "content_hash": memory.content_hash,
             "revision": memory.revision,
         }
-        rows.append({name: values[name] for name in THOUGHT_COLUMNS})
-    return rows
+        yield {name: values[name] for name in THOUGHT_COLUMNS}
 
 
-def edge_rows(edges: Sequence[Edge]) -> list[dict[str, Any]]:
-    rows = []
+def edge_rows(edges: Sequence[Edge]) -> Iterator[Row]:
     for edge in edges:
         values = to_edge(edge).model_dump()
         values |= {"metadata_json": json_text(values["metadata"]), "revision": edge.revision}
-        rows.append({name: values[name] for name in EDGE_COLUMNS})
-    return rows
+        yield {name: values[name] for name in EDGE_COLUMNS}
 
 
-def action_rows(memories: Sequence[Memory]) -> list[dict[str, Any]]:
-    return [
-        {
+def action_rows(memories: Sequence[Memory]) -> Iterator[Row]:
+    for memory in memories:
+        yield {
             "action_id": memory.id,
             "source_thought_id": memory.attributes.get("source_thought_id"),
             "action_type": memory.kind,
@@ -114,11 +111,9 @@ def action_rows(memories: Sequence[Memory]) -> list[dict[str, Any]]:
             "raw_metrics_json": memory.attributes.get("raw_metrics_json"),
             "revision": memory.revision,
         }
-        for memory in memories
-    ]
 
 
-def plan_row(find: Find, table: Table, limit: int, offset: int) -> dict[str, Any]:
+def plan_row(find: Find, table: Table, limit: int, offset: int) -> Row:
     """What EXPLAIN answers: the query as it was understood, in the language itself; nothing of the storage."""
     return {
         "table": table.name,
