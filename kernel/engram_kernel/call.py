@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from engram_kernel import approval
 from engram_kernel.changes import Applied, ChangeSet
 from engram_kernel.errors import NotAllowed
 from engram_kernel.retrieval import Ranking, SearchRequest
@@ -14,7 +15,6 @@ from engram_kernel.scope import Scope, ScopedReader
 from engram_kernel.session import Answer, Channel, Form, Session
 
 if TYPE_CHECKING:
-    from engram_kernel.approval import Decision
     from engram_kernel.kernel import Kernel
     from engram_kernel.model import Proposal
 
@@ -64,8 +64,8 @@ class Call:
     async def ask(self, form: Form) -> Answer:
         return await self.channel.ask(form) if self.channel.can_ask() else Answer("unavailable", keep=form.keep)
 
-    async def approve(self, proposal: Proposal) -> Decision:
-        return await self.kernel.approve(proposal, self.session, self.channel)
+    async def approve(self, proposal: Proposal) -> approval.Decision:
+        return await approval.decide(proposal, self.kernel.approvers, self.session, self.channel)
 
     async def run(self, work: Callable[[], Any]) -> Any:
         """Run blocking work of an async handler in the tool threads."""

@@ -80,7 +80,7 @@ class Unlink:
 
 @dataclass(frozen=True, slots=True)
 class Embed:
-    """Attach a vector (little-endian float32 bytes) of a named model to a memory, replacing that model's older one."""
+    """Attach the vectors of a named model (see `Embedder.embed`) to a memory, replacing that model's older ones."""
 
     ref: Ref
     model: str

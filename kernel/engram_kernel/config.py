@@ -198,15 +198,10 @@ def _faults(model: type[BaseModel], values: Any, place: tuple[Any, ...] = ()) ->
 
 
 def _explain(layer: _Layer, location: tuple[Any, ...], kind: str, text: str) -> str:
-    key = ".".join(str(part) for part in location)
-    line = next((layer.lines[name] for name in _prefixes(key) if name in layer.lines), None)
+    names = [".".join(str(part) for part in location[:end]) for end in range(len(location), 0, -1)]
+    key, line = names[0], next((layer.lines[name] for name in names if name in layer.lines), None)
     where = f"{layer.name} line {line}" if line else layer.name
     return f"{where}: {key}: " + (f"unknown key{_suggest(location)}" if kind == "extra_forbidden" else text)
-
-
-def _prefixes(key: str) -> list[str]:
-    parts = key.split(".")
-    return [".".join(parts[:end]) for end in range(len(parts), 0, -1)]
 
 
 def _suggest(location: Sequence[Any]) -> str:

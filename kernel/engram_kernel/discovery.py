@@ -48,15 +48,3 @@ def discover() -> list[Found]:
         for entry in entry_points(group=GROUP)
     ]
     return sorted(found, key=lambda plugin: (plugin.name, plugin.distribution))
-
-
-def commands() -> dict[str, tuple[str, str]]:
-    """Command name to (summary, `module:attribute`), from the manifests alone; broken manifests are passed over."""
-    table: dict[str, tuple[str, str]] = {}
-    for plugin in discover():
-        try:
-            for entry in plugin.raw_manifest.get("commands") or ():
-                table.setdefault(str(entry["name"]), (str(entry.get("summary", "")), str(entry["run"])))
-        except (OSError, yaml.YAMLError, KeyError, TypeError, AttributeError):
-            continue
-    return table

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from engram_kernel.approval import Approver
     from engram_kernel.model import Collection
     from engram_kernel.plugins import PluginContext
-    from engram_kernel.retrieval import Guard, Ranker, Retriever, Scorer
+    from engram_kernel.retrieval import Embedder, Guard, Ranker, Retriever, Scorer
     from engram_kernel.services import Check, Service, Transport
     from engram_kernel.store import StoreProvider
     from engram_kernel.tools import Prompt, Resource, Tool
@@ -33,6 +33,10 @@ class Hooks:
     @hookspec
     def engram_store_provider(self, context: PluginContext) -> StoreProvider | None:
         """Offer a storage engine. The first enabled plugin wins; an exception stops the start. Since 0.1."""
+
+    @hookspec
+    def engram_embedder(self, context: PluginContext) -> Embedder | None:
+        """Provide the embedding model. The first enabled plugin wins; an exception leaves search without it. Since 0.1."""
 
     @hookspec
     def engram_register_rankers(self, register: Callable[[Ranker | Scorer], None], context: PluginContext) -> None:

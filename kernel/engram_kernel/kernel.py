@@ -20,9 +20,9 @@ from engram_kernel.call import Call
 from engram_kernel.changes import ChangeSet, PutCard
 from engram_kernel.config import Config
 from engram_kernel.errors import ConfigError, EngramError, PluginFailed
-from engram_kernel.model import Collection, Proposal
+from engram_kernel.model import Collection
 from engram_kernel.plugins import Plugin, PluginContext, Plugins
-from engram_kernel.retrieval import Retriever
+from engram_kernel.retrieval import Embedder, Retriever
 from engram_kernel.services import Check, Service, Transport
 from engram_kernel.session import Channel, Session, SilentChannel
 from engram_kernel.store import Store, StoreProvider
@@ -54,6 +54,7 @@ class Kernel:
         self.on_tools_changed: list[Callable[[], Awaitable[None]]] = []
         self._declared: dict[str, Collection] = {}
         self._signals: list[Any] = []
+        self._embedder: Embedder | None = None
         self._threads = ThreadPoolExecutor(config.owner.workers, "tool")
         self._log = structlog.get_logger("kernel")
 
@@ -75,15 +76,16 @@ class Kernel:
     @staticmethod
     def provider(plugins: Plugins, folder: Path) -> tuple[StoreProvider, Mapping[str, Any]]:
         """The first storage plugin and its settings. Raises ConfigError when none is enabled."""
-        found = plugins.each("engram_store_provider", lambda plugin: PluginContext(plugin, folder, None), stop=True)
-        for name, provider in found.items():
-            if provider is not None:
-                plugin = plugins.named(name)
-                return provider, plugin.settings if plugin else {}
-        raise ConfigError("No storage plugin is enabled.", next_step="Remove duckdb from plugins.disabled.")
+        found = plugins.first("engram_store_provider", lambda plugin: PluginContext(plugin, folder, None))
+        if found is None:
+            raise ConfigError("No storage plugin is enabled.", next_step="Remove duckdb from plugins.disabled.")
+        plugin, provider = found
+        return provider, plugin.settings
 
     def _register(self) -> None:
         each = partial(self.plugins.each, context=self._context)
+        embedder = self.plugins.first("engram_embedder", self._context, stop=False)
+        self._embedder = embedder[1] if embedder else None
         each("engram_register_rankers", register=self._signals.append)
         self.retriever = self._find_retriever(self._signals)
         each("engram_register_approvers", register=self.approvers.append, stop=True)
@@ -95,14 +97,13 @@ class Kernel:
     def _find_retriever(self, signals: Sequence[Any]) -> Retriever:
         rankers = [signal for signal in signals if hasattr(signal, "rank")]
         scorers = [signal for signal in signals if hasattr(signal, "score")]
-        found = self.plugins.each("engram_retriever", self._context, stop=True, rankers=rankers, scorers=scorers, guard=self.plugins.guard)
-        for retriever in found.values():
-            if retriever is not None:
-                return retriever  # type: ignore[no-any-return]
-        raise ConfigError("No ranking plugin is enabled.", next_step="Remove rank from plugins.disabled.")
+        found = self.plugins.first("engram_retriever", self._context, rankers=rankers, scorers=scorers, guard=self.plugins.guard)
+        if found is None:
+            raise ConfigError("No ranking plugin is enabled.", next_step="Remove rank from plugins.disabled.")
+        return found[1]  # type: ignore[no-any-return]
 
     def _context(self, plugin: Plugin) -> PluginContext:
-        return PluginContext(plugin, self.folder, self.store)
+        return PluginContext(plugin, self.folder, self.store, self._embedder)
 
     def _add_surface(self, item: Tool | Resource | Prompt | Collection) -> None:
         if isinstance(item, Collection):
@@ -208,9 +209,6 @@ class Kernel:
         call = self._new_call(item, session, None, None, False)
         return list(await self.in_thread(partial(item.complete, call, argument, value)))[:100]
 
-    async def approve(self, proposal: Proposal, session: Session, channel: Channel) -> approval.Decision:
-        return await approval.decide(proposal, self.approvers, session, channel)
-
     def _new_call(self, item: object, session: Session, channel: Channel | None, reference: str | None, resent: bool) -> Call:
         owner = self.plugins.owner(item)
         return Call(self, session, channel or SilentChannel(), plugin=owner.name if owner else "", reference=reference, resent=resent)
@@ -218,7 +216,7 @@ class Kernel:
     def close(self) -> None:
         """Wait for running calls, then close the retrieval signals that can be closed, then the store."""
         self._threads.shutdown(wait=True, cancel_futures=True)
-        for signal in self._signals:
+        for signal in (*self._signals, self._embedder):
             if hasattr(signal, "close"):
                 self.plugins.guard(signal, signal.close)
         self.store.close()

@@ -16,6 +16,7 @@ from engram_kernel.discovery import GROUP, Found, discover
 from engram_kernel.errors import NotAllowed, PluginFailed
 from engram_kernel.hookspecs import Hooks
 from engram_kernel.manifest import Manifest, describe, read_manifest
+from engram_kernel.retrieval import Embedder
 from engram_kernel.store import Store
 
 R = TypeVar("R")
@@ -41,10 +42,11 @@ class Plugin:
 class PluginContext:
     """What a plugin gets at registration: its settings, a folder of its own, and the store its manifest allows."""
 
-    def __init__(self, plugin: Plugin, folder: Path, store: Store | None) -> None:
+    def __init__(self, plugin: Plugin, folder: Path, store: Store | None, embedder: Embedder | None = None) -> None:
         self.name, self.settings = plugin.name, plugin.settings
         self.folder = folder
         """The data folder."""
+        self.embedder = embedder
         self._store, self._writes = store, bool(plugin.manifest and plugin.manifest.capabilities.writes)
 
     @property
@@ -139,6 +141,17 @@ class Plugins:
                         f"The plugin {plugin.name!r} failed in {hook}: {describe(error)}.", data={"plugin": plugin.name}
                     ) from error
         return results
+
+    def first(
+        self, hook: str, context: Callable[[Plugin], PluginContext], *, stop: bool = True, **arguments: Any
+    ) -> tuple[Plugin, Any] | None:
+        """The first plugin that answers the hook with something, and its answer."""
+        found = self.each(hook, context, stop=stop, **arguments)
+        for plugin in self.loaded():
+            if (answer := found.get(plugin.name)) is not None:
+                self._owners[id(answer)] = plugin
+                return plugin, answer
+        return None
 
     def _call(self, plugin: Plugin, implementation: Any, context: PluginContext, arguments: Mapping[str, Any]) -> Any:
         if self._trace:

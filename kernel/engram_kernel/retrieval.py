@@ -18,6 +18,13 @@ from engram_kernel.store import Reader, Selection
 R = TypeVar("R")
 
 
+def rendering(memory: Memory) -> str:
+    """The one line that is indexed and embedded: date, author, title and text. A title that opens the text is left out."""
+    date = f"[{memory.valid_from:%d %B %Y}] " if memory.valid_from else ""
+    author = f"{memory.origin}: " if memory.origin else ""
+    return date + author + (memory.text if memory.text.startswith(memory.title) else f"{memory.title}\n{memory.text}")
+
+
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """A memory proposed by one ranker; `score` lies in 0..1 and is comparable between queries."""
@@ -42,6 +49,20 @@ class SearchRequest:
     depth: int = 200
     pool: tuple[Memory, ...] = ()
     now: datetime | None = None
+
+
+class Embedder(Protocol):
+    """Turns texts into unit vectors. `model` names weights and version: vectors of different models are never compared."""
+
+    model: str
+    dimension: int
+
+    def embed(self, texts: Sequence[str], *, query: bool = False) -> Sequence[bytes]:
+        """For each text one or more vectors of `dimension` little-endian float32, one for each window of a long text.
+
+        Raises Busy while the model loads or its provider cannot be reached.
+        """
+        ...
 
 
 class Ranker(Protocol):

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from engram_kernel.changes import Change, ChangeSet, Link, Put, PutCard, RetireCard, Supersede, Unlink
 from engram_kernel.errors import NotAllowed
-from engram_kernel.model import Card, Collection, Edge, Event, Memory, Ref, Tier
+from engram_kernel.model import Collection, Edge, Memory, Ref, Tier
 from engram_kernel.query import Page, Query
 from engram_kernel.store import Direction, Reader, Selection, Statistics, Usage
 
@@ -111,18 +111,8 @@ class ScopedReader:
         seen = self._visible()
         return [card for card in self._reader.cards(kind, collection) if _home(card) in seen]
 
-    def card(self, kind: type[Card], collection: str, card_id: str) -> Card | None:
-        found = self._reader.card(kind, collection, card_id)
-        return found if found is not None and _home(found) in self._visible() else None
-
     def usage(self, numbers: Sequence[int]) -> Mapping[int, Usage]:
         return self._reader.usage([memory.number for memory in self.by_number(numbers) if memory is not None])
-
-    def vectors(self, model: str, numbers: Sequence[int]) -> Mapping[int, bytes]:
-        return self._reader.vectors(model, [memory.number for memory in self.by_number(numbers) if memory is not None])
-
-    def events(self, after: int = 0, limit: int = 1000) -> list[Event]:
-        raise NotAllowed("The operation log covers every collection; only the operator commands read it.")
 
     def statistics(self, collections: Sequence[str]) -> Statistics:
         seen = self._visible()

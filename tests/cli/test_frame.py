@@ -101,7 +101,7 @@ def test_commands_of_other_plugins_get_the_client(engram: Any, monkeypatch: pyte
     brought["broken"] = ("Broken", "no_such_module:x")
     brought["wrong"] = ("Wrong", f"{__name__}:not_a_command")
     monkeypatch.setitem(sys.modules, __name__, sys.modules.get(__name__) or sys.modules[foreign.callback.__module__])  # type: ignore[union-attr]
-    monkeypatch.setattr("engram_kernel.discovery.commands", lambda: brought)
+    monkeypatch.setattr("engram_runtime.cli.foreign.commands", lambda: brought)
     from engram_runtime.cli.main import cli
 
     cli.__dict__.pop("table", None)

@@ -24,7 +24,7 @@ class PluginCommands(click.Group):
     @cached_property
     def table(self) -> Table:
         """Command name to (summary, target), from every manifest; nothing is imported but the manifests' parser."""
-        from engram_kernel.discovery import commands
+        from engram_runtime.cli.foreign import commands
 
         found = commands()
         return {**found, **{name: (found[name][0] if name in found else "", target) for name, target in OWN.items()}}

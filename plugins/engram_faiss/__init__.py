@@ -1,0 +1,1 @@
+"""The vector index: nearest memories by cosine similarity, filtered before the cut."""
