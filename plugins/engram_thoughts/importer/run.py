@@ -163,7 +163,7 @@ def _vectors(call: Call, records: Sequence[Embed]) -> list[Embed | None]:
 def _vector(call: Call, record: Embed, memory: Memory | None) -> Embed | None:
     if memory is None:
         return None
-    found = call.store.vectors(record.model, [memory.number]).get(memory.number)
+    found = call.kernel.store.vectors(record.model, [memory.number]).get(memory.number)
     return None if found is None else Embed(record.ref, record.model, len(found) // 4, bytes(found))
 
 
