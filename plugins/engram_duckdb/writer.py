@@ -199,7 +199,7 @@ class Writer:
         try:
             plan(stage, job.changes)
         except EngramError as error:
-            job.future.set_exception(error)
+            self._refuse(group, job, error)
             return
         self._admit(group, job, stage)
         if reference is not None:
@@ -221,6 +221,19 @@ class Writer:
                 job.future.set_result(earlier)
 
         first.future.add_done_callback(follow)
+
+    @staticmethod
+    def _refuse(group: Group, job: Job, error: EngramError) -> None:
+        """A refusal may rest on a change of this very group, so it is told only after the group's commit."""
+        if not group.stages:
+            job.future.set_exception(error)
+            return
+
+        def follow(done: Future[Applied]) -> None:
+            if not job.future.done():
+                job.future.set_exception(done.exception() or error)
+
+        group.stages[-1][0].future.add_done_callback(follow)
 
     @staticmethod
     def _admit(group: Group, job: Job, stage: Stage) -> None:
