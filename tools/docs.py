@@ -154,7 +154,7 @@ def _choices(choices: Sequence[str] | None) -> str:
 
 def _range(setting: Any) -> str:
     bounds = ((setting.minimum, "≥"), (setting.maximum, "≤"))
-    return ", ".join(f"{sign} {value:g}" for value, sign in bounds if value is not None)
+    return ", ".join(f"{sign} {value:,.10g}" for value, sign in bounds if value is not None)
 
 
 # --- tools -----------------------------------------------------------------------------------------------------------
