@@ -32,7 +32,10 @@ ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 BUILT_IN = "engram-kernel"
 NOTE = "<!-- Written by tools/docs.py; change the source it names, then run `make docs`. -->"
-EXTENSION_POINTS = {"engram_register_approvers": "an extension point; no built-in plugin implements it yet"}
+EXTENSION_POINTS = {
+    "engram_register_approvers": "an extension point; no built-in plugin implements it yet",
+    "engram_embedder": "an extension point; no built-in plugin implements it yet",
+}
 """Hooks without a built-in plugin, each with the reason that the page gives."""
 
 
