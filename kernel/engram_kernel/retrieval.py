@@ -70,8 +70,11 @@ class Ranker(Protocol):
 
     name: str
 
-    def rank(self, text: str, selection: Selection, depth: int) -> Sequence[Candidate]:
-        """The best `depth` members of `selection`, best first; empty when the text holds nothing to search."""
+    def rank(self, text: str, selection: Selection, depth: int) -> Sequence[Candidate] | None:
+        """The best `depth` members of `selection`, best first; empty when the text holds nothing to search.
+
+        None when the signal is not available at the moment, for example while its model loads: it then takes no part.
+        """
         ...
 
 

@@ -166,9 +166,9 @@ def _bring_back(stage: Stage, held: Held) -> None:
 
 def _embed(stage: Stage, change: Embed) -> None:
     held = required(stage, change.ref)
-    if change.dimension < 1 or len(change.vector) != 4 * change.dimension:
+    if change.dimension < 1 or not change.vector or len(change.vector) % (4 * change.dimension):
         raise InvalidInput(
-            f"The vector has {len(change.vector)} bytes; {change.dimension} float32 numbers need {4 * change.dimension}.",
+            f"The vectors have {len(change.vector)} bytes; each has {change.dimension} float32 numbers in {4 * change.dimension} bytes.",
             data={"fields": {"vector": "does not fit the dimension"}},
         )
     stage.embed(held, _model(stage, change), change.vector)

@@ -70,11 +70,19 @@ class WeightedSum:
             return
         for ranker in self._rankers:
             if _wanted(request, ranker.name):
-                signals.add(ranker.name, self._guard(ranker, partial(self._rank, ranker, request, selection)))
+                answered = self._guard(ranker, lambda ranker=ranker: [self._rank(ranker, request, selection)])  # type: ignore[misc]
+                if answered != [None]:
+                    signals.add(ranker.name, answered[0] if answered else None)
 
-    def _rank(self, ranker: Ranker, request: SearchRequest, selection: Selection) -> list[Candidate]:
-        """One ranker's candidates, held to what the interface promises: members of the selection, scores in 0..1."""
-        found = [_bounded(candidate) for candidate in ranker.rank(request.text, selection, request.depth)]
+    def _rank(self, ranker: Ranker, request: SearchRequest, selection: Selection) -> list[Candidate] | None:
+        """One ranker's candidates, held to what the interface promises: members of the selection, scores in 0..1.
+
+        None when it is not available at the moment, which is no failure.
+        """
+        proposed = ranker.rank(request.text, selection, request.depth)
+        if proposed is None:
+            return None
+        found = [_bounded(candidate) for candidate in proposed]
         allowed = [candidate for candidate in found if candidate.number in selection]
         if len(allowed) < len(found):
             self._log.warning("ranker ignored the selection", ranker=ranker.name, dropped=len(found) - len(allowed))
