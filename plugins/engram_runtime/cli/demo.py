@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
+import sys
 import tempfile
 import threading
 import time
@@ -397,5 +399,13 @@ def farewell(story: Story, facts: dict[str, Any]) -> None:
     output.fields([("Data", facts["folder"]), ("Owner's log", f"{facts['folder']}/owner.log")])
     click.echo("\nLook around in it:")
     for command in ("list", "search 'hash chain'", "show decision-07", "history decision-07", "status"):
-        click.echo(f"  engram --data {facts['folder']} {command}")
+        click.echo(f"  {_engram()} --data {facts['folder']} {command}")
     click.echo("\nConnect a host of yours: docs/quickstart.md. To remove the demonstration, delete the data folder.")
+
+
+def _engram() -> str:
+    """How to call the command from here: by its name when it is on the path."""
+    script = Path(sys.argv[0])
+    if shutil.which("engram") or not script.is_file():
+        return "engram"
+    return os.path.relpath(script) if script.resolve().is_relative_to(Path.cwd()) else str(script)
