@@ -22,7 +22,7 @@ from engram_runtime import lease
 from engram_runtime.cli import output
 from engram_runtime.cli.caller import caller_of
 from engram_runtime.cli.demo_notes import Note, read
-from engram_runtime.cli.line_client import PATIENCE, Host, HostLost, clean_environment
+from engram_runtime.cli.line_client import PATIENCE, Host, HostLost, clean_environment, server_command
 
 IDLE_SECONDS = 2.0
 IN_FLIGHT = 6
@@ -400,7 +400,8 @@ def farewell(story: Story, facts: dict[str, Any]) -> None:
     click.echo("\nLook around in it:")
     for command in ("list", "search 'hash chain'", "show decision-07", "history decision-07", "status"):
         click.echo(f"  {_engram()} --data {facts['folder']} {command}")
-    click.echo("\nConnect a host of yours: docs/quickstart.md. To remove the demonstration, delete the data folder.")
+    click.echo(f"\nTo connect a host of yours, let it start {server_command()[0]} as an MCP server.")
+    click.echo("To remove the demonstration, delete the data folder.")
 
 
 def _engram() -> str:
