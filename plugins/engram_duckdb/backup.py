@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-
 from engram_duckdb import schema
 from engram_duckdb.database import Connection, Database, failed_write, quoted
-from engram_kernel.errors import AlreadyExists, InvalidInput, StoreUnusable
+from engram_kernel.errors import AlreadyExists, EngramError, InvalidInput, StoreUnusable
 from engram_kernel.store import Progress
 from engram_kernel.times import format_time, now
 
@@ -54,9 +53,9 @@ def export(database: Database, folder: Path, progress: Progress | None = None) -
     try:
         with database.reading() as cursor:
             return _export(cursor, folder, progress)
-    except duckdb.Error as error:
+    except EngramError:
         shutil.rmtree(folder, ignore_errors=True)
-        raise failed_write(error) from error
+        raise
 
 
 def _export(cursor: Connection, folder: Path, progress: Progress | None) -> dict[str, Any]:
@@ -77,7 +76,10 @@ def _export(cursor: Connection, folder: Path, progress: Progress | None) -> dict
 
 
 def _copy(cursor: Connection, table: str, file: Path) -> int:
-    row = cursor.execute(f"copy {table} to {quoted(str(file))} (format parquet, compression zstd)").fetchone()
+    try:
+        row = cursor.execute(f"copy {table} to {quoted(str(file))} (format parquet, compression zstd)").fetchone()
+    except duckdb.IOException as error:
+        raise failed_write(error) from error
     return int(row[0]) if row else 0
 
 

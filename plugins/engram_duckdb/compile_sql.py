@@ -11,6 +11,7 @@ from engram_duckdb.fields import Field, field_of, operand, pointer
 from engram_duckdb.moments import to_micros
 from engram_kernel.query import And, Compare, Condition, In, IsNull, Like, Not, Or, Order, Query, Target, ValidAt, ValidBetween, ValidWithin
 
+_FEW = 20
 _TIME = "make_timestamp(?::bigint)"
 _SOURCES = {
     Target.MEMORY: "revision r join memory m on m.mid = r.mid join content c on c.cid = r.cid",
@@ -63,9 +64,22 @@ class Sql:
             case Compare(operator=sign, value=value):
                 return self._compare(named, sign, operand(named, value))
             case In(values=values):
-                return "(" + " or ".join([self._compare(named, "=", operand(named, value)) for value in values] or ["false"]) + ")"
+                return self._in(named, values)
             case Like(pattern=pattern, fold=fold):
                 return self._like(named, pattern, fold)
+
+    def _in(self, named: Field, values: Sequence[Any]) -> str:
+        """Many texts travel as one list, since the planner needs quadratic time for a chain of comparisons."""
+        if len(values) < _FEW or named.numeric or named.kind is Kind.TIME or not all(isinstance(value, str) for value in values):
+            return "(" + " or ".join([self._compare(named, "=", operand(named, value)) for value in values] or ["false"]) + ")"
+        one_of = "in (select unnest(?::varchar[]))"
+        if named.key is None:
+            self.add(list(values))
+            return f"({named.sql} {one_of})"
+        path = pointer(named.key)
+        self.add(path, path, path, list(values))
+        null = f"case when coalesce(json_type({named.sql}, ?), 'NULL') = 'NULL' then null"
+        return f"({null} when json_type({named.sql}, ?) = 'VARCHAR' then json_extract_string({named.sql}, ?) {one_of} else false end)"
 
     def _is_null(self, named: Field) -> str:
         if named.key is None:

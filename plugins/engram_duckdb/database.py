@@ -66,6 +66,8 @@ class Database:
             "threads": self.settings.threads,
             "memory_limit": f"'{self.settings.memory_limit_mb}MB'",
             "wal_autocheckpoint_entries": 1000,
+            # DuckDB picks it for long texts; reading single rows then takes seconds (measured: 740 short log entries 58 s).
+            "disabled_compression_methods": "'zstd'",
             "temp_directory": quoted(str(self.places.temporary)),
             "autoinstall_known_extensions": "false",
             "autoload_known_extensions": "false",
@@ -93,6 +95,8 @@ class Database:
         except duckdb.FatalException as error:
             self.invalid.set()
             raise Busy("The database has to be opened again.", next_step="Repeat the call in a moment.") from error
+        except duckdb.Error as error:
+            raise _failed_read(error) from error
         finally:
             self._pool.put(cursor)
 
@@ -168,6 +172,15 @@ def failed_write(error: duckdb.Error) -> StoreUnusable | Busy:
     if "space" in text.lower() or "disk" in text.lower():
         return StoreUnusable(f"The disk is full: {text}", next_step="Free some space on the disk of the data folder, then repeat the call.")
     return Busy(f"The database could not take the write: {text}", next_step="Repeat the call; if it fails again, run `engram doctor`.")
+
+
+def _failed_read(error: duckdb.Error) -> StoreUnusable | Busy:
+    text = str(error).split("\n", 1)[0][:300]
+    if isinstance(error, duckdb.OutOfMemoryException):
+        return Busy(
+            f"The database ran out of memory: {text}", next_step="Raise plugins.settings.duckdb.memory_limit_mb, or ask for less at once."
+        )
+    return StoreUnusable(f"The database could not answer: {text}", next_step="Run `engram verify`.")
 
 
 def _is_replay_failure(error: duckdb.Error) -> bool:

@@ -262,9 +262,15 @@ def _cut(places: Array, keys: Sequence[Array], wanted: int) -> Array:
 
 
 def like(pattern: str, fold: bool) -> Callable[[str], bool]:
-    """A test for SQL LIKE; a backslash takes the next character literally."""
+    """A test for SQL LIKE; a backslash takes the next character literally.
+
+    Every run between two `%` is taken where it first occurs and never tried elsewhere, so the time stays bounded.
+    """
     parts = re.findall(r"\\.|.", pattern.lower() if fold else pattern, re.DOTALL)
-    compiled = re.compile("".join({"%": ".*", "_": "."}.get(part, re.escape(part[-1])) for part in parts), re.DOTALL)
+    regex = "".join({"%": "%", "_": "."}.get(part, re.escape(part[-1]).replace("%", "\\x25")) for part in parts)
+    first, *middle = regex.split("%")
+    last = ".*" + middle.pop() if middle else ""
+    compiled = re.compile(first + "".join(f"(?>.*?{run})" for run in middle if run) + last, re.DOTALL)
     return lambda word: compiled.fullmatch(word.lower() if fold else word) is not None
 
 

@@ -5,18 +5,21 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 import structlog
 
+from engram_duckdb.database import Database
 from engram_duckdb.moments import from_micros
+from engram_duckdb.statements import statements
 from engram_kernel.changes import Applied, Outcome
 from engram_kernel.model import Event
 
 _OUTCOME = tuple(field.name for field in fields(Outcome))
+_WINDOW = 4 << 20
 _log = structlog.get_logger("duckdb")
 
 
@@ -49,6 +52,27 @@ def event_from(row: tuple[Any, ...]) -> Event:
     moment = from_micros(micros)
     assert moment is not None
     return Event(sequence=sequence, operation=operation, recorded_at=moment, actor=actor, payload=payload, previous=previous, hash=digest)
+
+
+def events(database: Database, after: int, limit: int) -> Iterator[Event]:
+    """Events in order, read in windows of bounded size: DuckDB is slow with many very long texts in one result."""
+    sql = statements("read")
+    for start, end in _windows(after, database.rows(sql["event_sizes"], [after, limit])):
+        for row in database.rows(sql["events"], [start, end]):
+            yield event_from(row)
+
+
+def _windows(after: int, sizes: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """(after, last) bounds, each with at most `_WINDOW` bytes of payload or one event."""
+    start = last = after
+    total = 0
+    for sequence, size in sizes:
+        if total and total + size > _WINDOW:
+            yield start, last
+            start, total = last, 0
+        last, total = sequence, total + size
+    if total:
+        yield start, last
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,17 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from engram_duckdb import oplog
 from engram_duckdb.database import Database
 from engram_duckdb.heads import content_hash
 from engram_duckdb.rows import memory_from
 from engram_duckdb.stage import document_hashes, memory_effect
 from engram_duckdb.statements import statements
 
-_BATCH = 2000
+_ALL = 2**62
+_WINDOW = {"memory": 5000, "edge": 20000, "embedding": 5000}
+# The same bounds on every table: DuckDB does not carry them over the joins.
+_CURRENT = " where r.known_to is null" + "".join(f" and {table}.mid > $1 and {table}.mid <= $2" for table in "rmc")
 _SHOWN = 50
 Key = tuple[Any, ...]
 Digests = dict[Key, bytes]
@@ -30,8 +34,8 @@ def differences(database: Database) -> list[str]:
 
 def _logged(database: Database) -> Digests:
     found: Digests = {}
-    for (payload,) in _stream(database, statements("checks")["payloads"]):
-        for effect in json.loads(payload):
+    for event in oplog.events(database, 0, _ALL):
+        for effect in json.loads(event.payload):
             key = _key(effect)
             if key is not None:
                 found[key] = _digest(effect)
@@ -49,16 +53,16 @@ def _key(effect: Mapping[str, Any]) -> Key | None:
 
 def _stored(database: Database) -> Iterator[tuple[Key, bytes]]:
     sql = statements("checks")
-    for row in _stream(database, statements("read")["records"] + " where r.known_to is null"):
+    for row in _windows(database, statements("read")["records"] + _CURRENT, "memory", "mid"):
         memory = memory_from(row, checked=False)
         effect = memory_effect(memory, document_hashes(row[20], row[21]))
         yield ("memory", row[1]), _digest(effect)
-    for row in _stream(database, sql["current_edges"]):
+    for row in _windows(database, sql["current_edges"], "edge", "eid"):
         yield ("edge", row[0]), _digest(_edge_effect(row))
-    for kind, collection, name, revision, body in _stream(database, sql["current_cards"]):
+    for kind, collection, name, revision, body in database.rows(sql["current_cards"]):
         digest = content_hash(body) if body is not None else None
         yield ("card", kind, collection, name), _digest({"card": [kind, collection, name], "rev": revision, "body": digest})
-    for mid, model, digest in _stream(database, sql["current_vectors"]):
+    for mid, model, digest in _windows(database, sql["current_vectors"], "embedding", "mid"):
         yield ("vector", mid, model), _digest({"vector": mid, "model": model, "hash": digest})
 
 
@@ -75,12 +79,11 @@ def _edge_effect(row: tuple[Any, ...]) -> dict[str, Any]:
     }
 
 
-def _stream(database: Database, sql: str) -> Iterator[tuple[Any, ...]]:
-    """Rows in batches; the cursor is borrowed until the end."""
-    with database.reading() as cursor:
-        cursor.execute(sql)
-        while rows := cursor.fetchmany(_BATCH):
-            yield from rows
+def _windows(database: Database, sql: str, table: str, key: str) -> Iterator[tuple[Any, ...]]:
+    """The rows of a statement in windows of its key, so that memory stays bounded whatever the size of the store."""
+    ((last,),) = database.rows(f"select coalesce(max({key}), 0) from {table}")  # noqa: S608 - names are ours
+    for start in range(0, last, _WINDOW[table]):
+        yield from database.rows(sql, [start, start + _WINDOW[table]])
 
 
 def _digest(effect: Mapping[str, Any]) -> bytes:

@@ -176,7 +176,7 @@ class DuckStore:
         return {mid: bytes(vector) for mid, cid, vector in rows if cids[mid] == cid and states[mid] != RETIRED}
 
     def events(self, after: int = 0, limit: int = 1000) -> list[Event]:
-        return [oplog.event_from(row) for row in self._database.rows(statements("read")["events"], [after, limit])]
+        return list(oplog.events(self._database, after, limit))
 
     def statistics(self, collections: Sequence[str]) -> Statistics:
         return statistics.collect(self._state, collections, self._database.bytes_on_disk)

@@ -36,16 +36,13 @@ select (select count(*) from oplog), (select count(*) from revision where known_
 -- name: event_hash
 select hash from oplog where seq = ?
 
--- name: payloads
-select payload from oplog order by seq
-
 -- name: current_edges
 select e.eid, e.id, e.rev, e.state, e.src, e.dst, e.type, e.weight, e.origin, e.created_cycle, epoch_us(e.created_at),
   epoch_us(e.valid_from), epoch_us(e.valid_until), e.metadata::varchar, e.attributes::varchar
-from edge e where e.known_to is null
+from edge e where e.known_to is null and e.eid > ? and e.eid <= ?
 
 -- name: current_cards
 select kind, collection, id, rev, body::varchar from card where known_to is null
 
 -- name: current_vectors
-select mid, model, sha256(vector) from embedding
+select mid, model, sha256(vector) from embedding where mid > ? and mid <= ?

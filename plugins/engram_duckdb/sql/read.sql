@@ -19,7 +19,10 @@ select rid from revision where mid in (select unnest(?::bigint[])) order by mid,
 select epoch_us(valid_until) from revision where mid = ? and state = 'live' order by rev desc limit 1
 
 -- name: events
-select seq, operation, epoch_us(at_utc), actor, payload, prev, hash from oplog where seq > ? order by seq limit ?
+select seq, operation, epoch_us(at_utc), actor, payload, prev, hash from oplog where seq > ? and seq <= ? order by seq
+
+-- name: event_sizes
+select seq, strlen(payload) from oplog where seq > ? order by seq limit ?
 
 -- name: recorded
 select reference, seq, result from oplog where reference in (select unnest(?::varchar[]))
