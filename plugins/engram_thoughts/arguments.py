@@ -34,6 +34,7 @@ from engram_thoughts.vocabulary import (
 )
 
 Name = Annotated[str, Field(max_length=256)]
+SearchText = Annotated[str, Field(max_length=10_000)]
 Passage = Annotated[str, Field(max_length=4096)]
 
 
@@ -109,7 +110,7 @@ class GetThought(Arguments):
 
 
 class SearchMemory(Arguments):
-    query_text: str
+    query_text: SearchText
     top_k: TopK = 10
     include_reflections: bool = True
     thought_type: ThoughtType | None = None
@@ -126,7 +127,7 @@ class SearchMemory(Arguments):
 
 
 class SearchKeywords(Arguments):
-    query: str = Field(description='Words; "a phrase"; prefix*')
+    query: SearchText = Field(description='Words; "a phrase"; prefix*')
     top_k: TopK = 10
 
 

@@ -115,3 +115,15 @@ def test_a_pattern_never_ends_inside_an_escape(pattern: str) -> None:
     closed = whole(pattern)
     assert closed.startswith(pattern)
     assert (len(closed) - len(closed.rstrip("\\"))) % 2 == 0
+
+
+@given(st.text(alphabet="ab", max_size=12), st.text(alphabet="ab%_", max_size=6))
+def test_like_agrees_with_a_plain_definition(text: str, pattern: str) -> None:
+    def matches(rest: str, left: str) -> bool:
+        if not left:
+            return not rest
+        if left[0] == "%":
+            return any(matches(rest[at:], left[1:]) for at in range(len(rest) + 1))
+        return bool(rest) and left[0] in ("_", rest[0]) and matches(rest[1:], left[1:])
+
+    assert like(text, pattern) == matches(text, pattern)

@@ -272,6 +272,22 @@ def test_large_queries_work(table: Any, query: str) -> None:
     assert table.find(query) == ["a1"]
 
 
+@pytest.mark.parametrize(
+    "condition",
+    [
+        " OR ".join(f"essence = 'none{number}'" for number in range(20_000)) + " OR essence = '007'",
+        " AND ".join(f"content != 'content a{number}'" for number in range(20_000)) + " AND thought_id = 'a6'",
+        " OR ".join(f"metadata.topic = 'none{number}'" for number in range(5000)) + " OR thought_id = 'a6'",
+        "source LIKE '" + "%a" * 100 + "%zz' OR source LIKE '" + "%" * 5000 + "t' AND thought_id = 'a6'",
+    ],
+    ids=["ORs on text", "ANDs on text", "ORs on metadata", "many wildcards"],
+)
+@pytest.mark.timeout(60)
+def test_long_chains_end(table: Any, condition: str) -> None:
+    """A plan or a pattern that needs quadratic time would take minutes here."""
+    assert table.find(f"FIND thoughts WHERE {condition}") == ["a6"]
+
+
 def test_deep_alternation_works(table: Any) -> None:
     query = "thought_id = 'a1'"
     for depth in range(256):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from engram_kernel.query import And, Condition, In, Like, Not, Or, Order, Query, ValidAt, ValidBetween, ValidWithin
+from engram_kernel.query import And, Compare, Condition, In, Like, Not, Or, Order, Query, ValidAt, ValidBetween, ValidWithin
 from engram_kernel.query import IsNull as Null
 from engram_kernel.times import format_time
 from engram_thoughts.mindql import faults
@@ -162,8 +162,24 @@ class _Compiler:
         return ValidAt(*(moments or [self._now]))
 
     def _junction(self, node: Junction) -> Condition:
-        parts = tuple(self.condition(part) for part in node.parts)
-        return And(parts) if node.word == "AND" else Or(parts)
+        parts = [self.condition(part) for part in node.parts]
+        if node.word == "AND":
+            merged, others = merge(parts, "!=")
+            return And((*others, *map(Not, merged)))
+        merged, others = merge(parts, "=")
+        return Or((*others, *merged))
+
+
+def merge(parts: Sequence[Condition], sign: str) -> tuple[list[In], list[Condition]]:
+    """Comparisons of one field with several values as one `In`, and the other conditions: long chains stay quick."""
+    values: dict[str, list[Any]] = {}
+    others: list[Condition] = []
+    for part in parts:
+        if isinstance(part, Compare) and part.operator == sign:
+            values.setdefault(part.field, []).append(part.value)
+        else:
+            others.append(part)
+    return [In(field, tuple(found)) for field, found in values.items()], others
 
 
 def escape(text: str) -> str:
@@ -178,7 +194,10 @@ def whole(pattern: str) -> str:
 
 
 def like(text: str, pattern: str) -> bool:
-    """LIKE without regard to case, as the store does it."""
+    """LIKE without regard to case, as the store does it; each run between two `%` is taken where it first occurs."""
     parts = re.findall(r"\\.|.", pattern, re.DOTALL)
-    regex = "".join({"%": ".*", "_": "."}.get(part, re.escape(part[-1])) for part in parts)
-    return re.fullmatch(regex, text, re.DOTALL | re.IGNORECASE) is not None
+    regex = "".join({"%": "%", "_": "."}.get(part, re.escape(part[-1]).replace("%", "\\x25")) for part in parts)
+    first, *middle = regex.split("%")
+    last = ".*" + middle.pop() if middle else ""
+    whole_regex = first + "".join(f"(?>.*?{run})" for run in middle if run) + last
+    return re.fullmatch(whole_regex, text, re.DOTALL | re.IGNORECASE) is not None
