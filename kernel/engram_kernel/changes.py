@@ -80,12 +80,15 @@ class Unlink:
 
 @dataclass(frozen=True, slots=True)
 class Embed:
-    """Attach the vectors of a named model (see `Embedder.embed`) to a memory, replacing that model's older ones."""
+    """Attach the vectors of a named model (see `Embedder.embed`) to a memory, replacing that model's older ones.
+
+    With `content_hash`, nothing is attached when the memory has another content by now."""
 
     ref: Ref
     model: str
     dimension: int
     vector: bytes
+    content_hash: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

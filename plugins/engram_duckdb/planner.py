@@ -171,8 +171,10 @@ def _embed(stage: Stage, change: Embed) -> None:
             f"The vectors have {len(change.vector)} bytes; each has {change.dimension} float32 numbers in {4 * change.dimension} bytes.",
             data={"fields": {"vector": "does not fit the dimension"}},
         )
-    stage.embed(held, _model(stage, change), change.vector)
-    stage.done("embed", held.memory)
+    fits = change.content_hash in (None, held.memory.content_hash)
+    if fits:
+        stage.embed(held, _model(stage, change), change.vector)
+    stage.done("embed", held.memory, changed=fits)
 
 
 def _model(stage: Stage, change: Embed) -> int:
