@@ -18,11 +18,15 @@ from engram_kernel.store import Reader, Selection
 R = TypeVar("R")
 
 
+NAMELESS = frozenset({"", "agent"})
+"""Origins that are a tool's default and so name nobody."""
+
+
 def rendering(memory: Memory) -> str:
-    """The one line that is indexed and embedded: date, author, title and text. A title that opens the text is left out."""
-    date = f"[{memory.valid_from:%d %B %Y}] " if memory.valid_from else ""
-    author = f"{memory.origin}: " if memory.origin else ""
-    return date + author + (memory.text if memory.text.startswith(memory.title) else f"{memory.title}\n{memory.text}")
+    """The one line that is indexed and embedded: date, author, title and text. A title or author that opens it anyway is not repeated."""
+    date = f"[{memory.valid_from.day} {memory.valid_from:%B %Y}] " if memory.valid_from else ""
+    text = memory.text if memory.text.startswith(memory.title) else f"{memory.title}\n{memory.text}"
+    return date + (text if memory.origin in NAMELESS or text.startswith(memory.origin) else f"{memory.origin}: {text}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Literal, TypeAlias
 
 from engram_kernel.model import Memory
+from engram_kernel.retrieval import rendering
 from engram_lexical.tokens import FORM_SEPARATOR, Document, analyse, spoken
 
 Part: TypeAlias = Literal["title", "text"]
@@ -94,13 +95,6 @@ def needs_text(expression: Expression) -> bool:
             return False
 
 
-def indexed_text(memory: Memory) -> str:
-    """What is indexed of a memory: title and text, without the title when the text repeats it."""
-    if not memory.title or memory.text.startswith(memory.title):
-        return memory.text
-    return f"{memory.title}\n{memory.text}"
-
-
 class Reading:
     """One memory's text, analysed when first needed."""
 
@@ -110,7 +104,7 @@ class Reading:
     @cached_property
     def text(self) -> str:
         if self._part is None:
-            return indexed_text(self._memory)
+            return rendering(self._memory)
         return self._memory.title if self._part == "title" else self._memory.text
 
     @cached_property

@@ -17,8 +17,8 @@ from typing import Literal, TypeAlias
 import structlog
 
 from engram_kernel.changes import Applied
+from engram_kernel.retrieval import rendering
 from engram_kernel.store import Store
-from engram_lexical.expressions import indexed_text
 from engram_lexical.index import Index
 from engram_lexical.segment import DamagedError
 from engram_lexical.tokens import Document, analyse
@@ -140,7 +140,7 @@ class Keeper:
 
     def _feed(self, batch: Sequence[int]) -> None:
         memories = self._store.by_number(batch) if batch else []
-        documents: Iterable[Document | None] = (analyse(indexed_text(memory)) if memory else None for memory in memories)
+        documents: Iterable[Document | None] = (analyse(rendering(memory)) if memory else None for memory in memories)
         self._index.apply(list(zip(batch, documents, strict=True)))
 
     def _run(self) -> None:

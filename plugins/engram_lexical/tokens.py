@@ -19,8 +19,8 @@ import snowballstemmer
 
 from engram_lexical.folding import MARKS, normalise, plain_letters, word_list
 
-TOKEN_RULES = 1
-"""Raise it whenever the same text may give other terms; indexes of another version are rebuilt."""
+TOKEN_RULES = 2
+"""Raise it whenever the same memory may give other terms; indexes of another version are rebuilt."""
 
 STOP_MARK = "\x01"
 FORM_SEPARATOR = "\x00"
