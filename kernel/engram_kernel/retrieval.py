@@ -43,7 +43,8 @@ class SearchRequest:
     """What to look for. `weights` names the signals that take part and their shares; they are scaled to sum to 1.
 
     `depth` is each ranker's cut; `pool` holds memories to be considered even when no ranker proposes them.
-    A signal that is missing from `weights`, has weight 0 or is not available takes no part.
+    A signal that is missing from `weights`, has weight 0 or is not available takes no part. `context` above 0 lets sessions,
+    persons and dates named in the text re-order what the signals found; it has no share of its own.
     """
 
     text: str
@@ -66,7 +67,6 @@ class Embedder(Protocol):
 
         Raises Busy while the model loads or its provider cannot be reached.
         """
-        ...
 
 
 class Ranker(Protocol):
@@ -79,7 +79,6 @@ class Ranker(Protocol):
 
         None when the signal is not available at the moment, for example while its model loads: it then takes no part.
         """
-        ...
 
 
 class Scorer(Protocol):
@@ -91,28 +90,35 @@ class Scorer(Protocol):
 
     def score(self, request: SearchRequest, candidates: Sequence[Memory], base: Mapping[int, float]) -> Mapping[int, float]:
         """A score in 0..1 for each memory number; `base` holds the best ranker score of each candidate."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A memory with its fused score and the share each signal contributed to it."""
+    """A memory with its fused score and the share each signal contributed to it.
+
+    `relevance`, 0..1, says how well the memory by itself fits the text; it is comparable between queries, None without a text.
+    """
 
     memory: Memory
     score: float
     parts: Mapping[str, float] = field(default_factory=dict)
     details: Mapping[str, str] = field(default_factory=dict)
+    relevance: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """The result: hits best first, the signals that took part, and how many memories were allowed and considered."""
+    """The result: hits best first, the signals that took part, and how many memories were allowed and considered.
+
+    `weak` when nothing found fits the text well: what was asked is probably not known.
+    """
 
     hits: Sequence[Hit]
     signals: Sequence[str]
     allowed: int
     considered: int
     failed: Sequence[str] = ()
+    weak: bool = False
 
 
 class Guard(Protocol):
@@ -126,4 +132,3 @@ class Retriever(Protocol):
 
     def search(self, reader: Reader, request: SearchRequest) -> Ranking:
         """Never fails because one signal fails: that signal is left out and named in `failed`."""
-        ...

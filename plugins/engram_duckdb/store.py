@@ -11,6 +11,7 @@ import numpy as np
 import structlog
 
 from engram_duckdb import backup, cards, checks, oplog, schema, state, statistics, warm
+from engram_duckdb.columns import Array
 from engram_duckdb.database import Database
 from engram_duckdb.faults import Faults
 from engram_duckdb.faults import none as no_faults
@@ -164,6 +165,12 @@ class DuckStore:
         heads = self._state.memories
         known = [number for number in numbers if 0 < number < heads.size]
         return {number: Usage(heads.value("used", number) or 0, from_micros(heads.value("used_at", number))) for number in known}
+
+    def sources(self) -> Array:
+        """The column itself, not a copy: a later commit may show through."""
+        now = self._state
+        with now.lock:
+            return now.memories.view("source")
 
     def vectors(self, model: str, numbers: Sequence[int]) -> Mapping[int, bytes]:
         """Vectors of the current content only: one made of an older text counts as missing."""
