@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+
 from engram_duckdb import schema
 from engram_duckdb.database import Connection, Database, failed_write, quoted
 from engram_kernel.errors import AlreadyExists, EngramError, InvalidInput, StoreUnusable

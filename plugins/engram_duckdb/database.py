@@ -15,9 +15,9 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
+import duckdb
 import structlog
 
-import duckdb
 from engram_duckdb import faults
 from engram_duckdb.settings import Places, Settings
 from engram_kernel.errors import Busy, StoreUnusable
@@ -136,7 +136,10 @@ class Database:
 
     def room_to_checkpoint(self) -> bool:
         needed = _size(self.places.wal) + self.settings.spare_mb * _MEGABYTE
-        return shutil.disk_usage(self.places.folder).free >= needed
+        try:
+            return shutil.disk_usage(self.places.folder).free >= needed
+        except OSError:  # the folder is gone, or its disk
+            return False
 
     @property
     def bytes_on_disk(self) -> int:

@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 
+import duckdb
 import structlog
 
-import duckdb
 from engram_duckdb import commit, oplog
 from engram_duckdb.database import Database, failed_write
 from engram_duckdb.moments import column_value
@@ -301,7 +301,10 @@ class Writer:
         self._note_anchor()
 
     def _note_anchor(self) -> None:
-        oplog.write_anchor(self._database.places.anchor, self._state.tail.sequence, self._state.tail.hash)
+        try:
+            oplog.write_anchor(self._database.places.anchor, self._state.tail.sequence, self._state.tail.hash)
+        except OSError as error:
+            _log.warning("the anchor of the log could not be written", error=str(error))
 
     def _write_touches(self) -> None:
         with self._touch_lock:

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
-import duckdb
 from engram_duckdb import schema
 from engram_duckdb.settings import Settings
 from engram_duckdb.store import DuckStore

@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
-import duckdb
 from engram_duckdb.settings import Settings
 from engram_duckdb.store import DuckStore
 from engram_kernel.changes import ChangeSet, Put
@@ -192,3 +193,13 @@ def _wait(done: Callable[[], Any]) -> None:
             return
         time.sleep(0.02)
     raise AssertionError("it did not happen in time")
+
+
+def test_a_vanished_folder_does_not_end_the_writer(open_store: Opener, folder: Path) -> None:
+    store = open_store(idle_seconds=0.05)
+    put(store, "before")
+    moved = folder.rename(folder.with_name("moved"))
+    time.sleep(0.3)
+    moved.rename(folder)
+    put(store, "after")
+    assert names(store) == {"before", "after"}
