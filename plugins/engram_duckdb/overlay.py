@@ -67,14 +67,14 @@ class Base:
         numbers = {number for ref in refs if (number := self.state.holder(ref)) is not None}
         cold = [int(rids[number]) for number in numbers if int(rids[number]) not in self._records.cache]
         if len(cold) > 1:
-            self._records.fetch(cold, self.state.damaged)
+            self._records.fetch(cold, self.state)
 
     def memory(self, number: int) -> Held | None:
         heads = self.state.memories
         if not 0 < number < heads.size:
             return None
         rid, cid, root = (int(heads[name].array[number]) for name in ("rid", "cid", "root"))
-        found = self._records.memories([rid], self.state.damaged)[0]
+        found = self._records.memories([rid], self.state)[0]
         return Held(found, rid, cid, root) if found is not None else None
 
     def alive(self, number: int) -> bool:

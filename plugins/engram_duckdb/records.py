@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import structlog
@@ -13,7 +13,7 @@ import structlog
 from engram_duckdb import state as memory_state
 from engram_duckdb.database import Database
 from engram_duckdb.moments import from_micros
-from engram_duckdb.rows import Damaged, edge_from, memory_from, read_document
+from engram_duckdb.rows import Damaged, Row, edge_from, memory_from, read_document
 from engram_duckdb.statements import statements
 from engram_kernel.model import Edge, Memory, State
 
@@ -74,33 +74,49 @@ class Records:
     def __init__(self, database: Database, cache: Cache) -> None:
         self.database, self.cache = database, cache
 
-    def memories(self, rids: Sequence[int], damaged: dict[str, str]) -> list[Memory | None]:
-        """In the order of `rids`; a damaged record is named in `damaged` and left out as None."""
+    def memories(self, rids: Sequence[int], state: memory_state.State) -> list[Memory | None]:
+        """In the order of `rids`; a damaged record is named in `state.damaged` and left out as None."""
         found = {rid: memory for rid in rids if (memory := self.cache.get(rid)) is not None}
         missing = [rid for rid in rids if rid not in found]
         if missing:
-            found |= self.fetch(missing, damaged)
+            found |= self.fetch(missing, state)
         return [found.get(rid) for rid in rids]
 
-    def uncached(self, rids: Sequence[int], damaged: dict[str, str]) -> list[Memory | None]:
+    def uncached(self, rids: Sequence[int], state: memory_state.State) -> list[Memory | None]:
         """Like `memories`, for long scans: what was not cached before stays out."""
         found = {rid: memory for rid in rids if (memory := self.cache.get(rid)) is not None}
         missing = [rid for rid in rids if rid not in found]
-        found |= self.fetch(missing, damaged, keep=False) if missing else {}
+        found |= self.fetch(missing, state, keep=False) if missing else {}
         return [found.get(rid) for rid in rids]
 
-    def fetch(self, rids: Sequence[int], damaged: dict[str, str], *, oldest: bool = False, keep: bool = True) -> dict[int, Memory]:
-        sql = statements("read")["records"] + _BY_RID
+    def fetch(self, rids: Sequence[int], state: memory_state.State, *, oldest: bool = False, keep: bool = True) -> dict[int, Memory]:
         found: dict[int, Memory] = {}
-        for row in self.database.rows(sql, [list(rids)]):
+        for row in self._rows(rids, state):
             try:
                 found[row[0]] = memory_from(row)
             except Damaged as error:
-                _name_damage(damaged, f"memory {row[2]}/{row[3]}", str(error))
+                _name_damage(state.damaged, f"memory {row[2]}/{row[3]}", str(error))
                 continue
             if keep:
                 self.cache.put(row[0], found[row[0]], oldest=oldest)
         return found
+
+    def _rows(self, rids: Sequence[int], state: memory_state.State) -> Iterator[Row]:
+        """Rows as of the statement `records`. Two look-ups and what is in memory take a third of the time of its joins."""
+        revisions = self._look_up("revisions", rids)
+        contents = {cid: rest for cid, *rest in self._look_up("contents", [row[2] for row in revisions])}
+        for rid, mid, cid, kind, *cells in revisions:
+            if cid not in contents:
+                _name_damage(state.damaged, f"memory {'/'.join(state.ref(mid))}", "its text is missing")
+                continue
+            text, title, digest = contents[cid]
+            created = state.memories.value("created_at", mid)
+            yield (rid, mid, *state.ref(mid), created, kind, text, title, *cells, digest)
+
+    def _look_up(self, name: str, keys: Sequence[int]) -> list[Row]:
+        if len(keys) == 1:
+            return self.database.rows(statements("read")[name].format(those="= ?"), [keys[0]])
+        return self.database.rows(statements("read")[name].format(those="in (select unnest(?::bigint[]))"), [list(keys)])
 
     def edges(self, state: memory_state.State, numbers: Sequence[int]) -> list[Edge]:
         """Edges in their newest revision, assembled from memory; only those with documents need the database."""

@@ -54,7 +54,7 @@ class Search:
                 rids: list[int] = state.memories["rid"].array[numbers].tolist()
         if not quick:
             rids, total = self._sql_page(query)
-        return _filled(self._records.memories(rids, state.damaged), total)
+        return _filled(self._records.memories(rids, state), total)
 
     def edges(self, state: State, query: Query) -> Page[Edge]:
         check_page(query)

@@ -99,7 +99,7 @@ class DuckStore:
         with now.lock:
             numbers = [now.holder(ref) for ref in refs]
             rids = now.memories["rid"].array[[number or 0 for number in numbers]].tolist() if refs else []
-        return self._records.memories(rids, now.damaged)
+        return self._records.memories(rids, now)
 
     def by_number(self, numbers: Sequence[int]) -> list[Memory | None]:
         now = self._state
@@ -108,7 +108,7 @@ class DuckStore:
             rids, states = heads["rid"].array, heads["state"].array
             alive = [number if 0 < number < heads.size and states[number] not in (RETIRED, -1) else 0 for number in numbers]
             chosen = [int(rids[number]) if number else 0 for number in alive]
-        return self._records.memories(chosen, now.damaged)
+        return self._records.memories(chosen, now)
 
     def edge(self, edge_id: str) -> Edge | None:
         now = self._state
@@ -136,7 +136,7 @@ class DuckStore:
         now = self._state
         numbers = now.holders(ref)
         rows = self._database.rows(statements("read")["history_of"], [numbers]) if numbers else []
-        found = self._records.memories([rid for (rid,) in rows], now.damaged)
+        found = self._records.memories([rid for (rid,) in rows], now)
         return [memory for memory in found if memory is not None]
 
     def lineage(self, ref: Ref) -> list[Memory]:
@@ -149,7 +149,7 @@ class DuckStore:
             roots = now.memories.view("root")
             chain = np.flatnonzero(roots == roots[number])
             rids = now.memories["rid"].array[chain].tolist()
-        return [memory for memory in self._records.memories(rids, now.damaged) if memory is not None]
+        return [memory for memory in self._records.memories(rids, now) if memory is not None]
 
     def cards(self, kind: type[C], collection: str | None = None) -> list[C]:
         name, now = cards.kind_of(kind), self._state
@@ -206,7 +206,7 @@ class DuckStore:
             if not rids:
                 return
             after = int(living[-1])
-            yield [memory for memory in self._records.uncached(rids, now.damaged) if memory is not None]
+            yield [memory for memory in self._records.uncached(rids, now) if memory is not None]
 
     def sequence(self) -> int:
         return self._state.tail.sequence

@@ -49,7 +49,7 @@ class Warming:
                 return
             batch = [rid for rid in rids[start : start + _BATCH].tolist() if rid not in cache]
             if batch:
-                self._records.fetch(batch, self._state.damaged, oldest=True)
+                self._records.fetch(batch, self._state, oldest=True)
 
 
 def start(records: Records, state: State) -> Warming:

@@ -4,6 +4,15 @@ select r.rid, r.mid, m.collection, m.id, epoch_us(m.created_at), r.kind, c.text,
   epoch_us(r.expires_at), r.metadata::varchar, r.attributes::varchar, epoch_us(r.updated_at), r.rev, r.state, r.superseded_by, c.hash
 from revision r join memory m on m.mid = r.mid join content c on c.cid = r.cid
 
+-- name: revisions
+select rid, mid, cid, kind, status, priority, confidence, origin, source, pinned, confirmations, created_cycle, updated_cycle,
+  epoch_us(valid_from), epoch_us(valid_until), epoch_us(expires_at), metadata::varchar, attributes::varchar, epoch_us(updated_at), rev,
+  state, superseded_by
+from revision where rid {those}
+
+-- name: contents
+select cid, text, title, hash from content where cid {those}
+
 -- name: edge_records
 select e.rid, e.eid, e.id, s.collection, s.id, t.collection, t.id, e.type, e.weight, e.origin, e.created_cycle, epoch_us(e.valid_from),
   epoch_us(e.valid_until), e.metadata::varchar, e.attributes::varchar, epoch_us(e.created_at), epoch_us(e.updated_at), e.rev, e.state
