@@ -9,7 +9,7 @@ import pytest
 
 from engram_kernel.changes import ChangeSet, Put
 from engram_kernel.model import Memory
-from engram_kernel.retrieval import Hit
+from engram_kernel.retrieval import Hit, Ranking
 from engram_thoughts.selecting import capped, collapsed
 
 
@@ -138,7 +138,16 @@ def test_priority_and_weights(start: Any) -> None:
 def filled(memory: Any) -> datetime:
     """300 thoughts; the P1 one is the oldest."""
     changes = [
-        Put(Memory(collection="thoughts", id=f"t{number:03}", kind="NOTE", text="x", status="CREATED", priority=1 if number == 0 else 3))
+        Put(
+            Memory(
+                collection="thoughts",
+                id=f"t{number:03}",
+                kind="NOTE",
+                text=f"x{number}",
+                status="CREATED",
+                priority=1 if number == 0 else 3,
+            )
+        )
         for number in range(300)
     ]
     for start in range(0, 300, 100):
@@ -158,7 +167,7 @@ def test_a_blank_query_is_answered_in_the_final_order(memory: Any) -> None:
 def test_a_blank_query_obeys_filters_and_reflections(memory: Any) -> None:
     filled(memory)
     for number in range(5):
-        memory.store("x", thought_id=f"r{number}", thought_type="REFLECTION", priority="P1")
+        memory.store(f"y{number}", thought_id=f"r{number}", thought_type="REFLECTION", priority="P1")
         activate(memory, f"r{number}")
     found = memory.hits("", top_k=10)
     assert sum(name.startswith("r") for name in found) == 3
@@ -246,12 +255,7 @@ def test_a_reflection_of_too_many_sources_is_not_followed(memory: Any) -> None:
 
 def test_a_failing_signal_is_left_out_and_named(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     memory.store("the cache", thought_id="a", priority="P1")
-    ranker = next(item for item in memory.kernel.retriever._rankers if item.name == "lexical")
-
-    def broken(*arguments: Any) -> Any:
-        raise RuntimeError("index gone")
-
-    monkeypatch.setattr(type(ranker), "rank", broken)
+    broken = Ranking(hits=(), signals=("priority",), allowed=1, considered=0, failed=("lexical",))
+    monkeypatch.setattr(memory.kernel.retriever, "search", lambda reader, request: broken)
     answer = memory.call("search_memory", query_text="cache")
-    assert answer["failed_backends"] == ["fts5"]
-    assert "fts5" not in answer["backends_used"]
+    assert answer == {"results": [], "backends_used": ["priority"], "failed_backends": ["fts5"]}
