@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engram_kernel.retrieval import Candidate
 from engram_kernel.store import Selection, Store
+from engram_lexical.context import Rows, in_context
 from engram_lexical.expressions import Expression, Reading, Search, needs_text
 from engram_lexical.index import Index
 from engram_lexical.keeper import Keeper, Pace
@@ -47,6 +49,17 @@ class LexicalRanker:
         if reading:
             numbers = self._read(numbers, reading, depth)
         return _described(numbers, scores)
+
+    def in_context(self, text: str, rows: Rows, factors: Sequence[float]) -> NDArray[np.float32] | None:
+        """How well the memories of each row together cover the text, 0..1; see `context.in_context`.
+
+        None where that cannot be said: there is nothing to search, or a phrase or operator must hold for each memory.
+        """
+        search = parse(text)
+        if search is None or search.condition is not None or not len(rows):
+            return None
+        with self._index.lock:
+            return in_context(self._index, search.needles, rows, factors)
 
     def _candidates(self, search: Search, selection: Selection, depth: int | None) -> tuple[Scores, Numbers]:
         scores = score(self._index, search.needles)

@@ -57,30 +57,34 @@ class Scores:
 
 def score(index: Index, needles: Sequence[Needle]) -> Scores:
     """Score every document; the caller holds the index's lock."""
-    documents = index.documents
-    sums = np.zeros(len(documents.owner), np.float32)
-    scale = np.float32(K1 * B / documents.mean)
+    sums = np.zeros(len(index.documents.owner), np.float32)
     holders: dict[Needle, list[Numbers]] = {}
     best = 0.0
     for needle in needles:
         found = look_up(index, needle)
-        held = sum(len(numbers) for numbers, _ in found)
-        weight = math.log(1 + (documents.count - held + 0.5) / (held + 0.5)) * (K1 + 1)
+        weight = weight_of(index, sum(len(numbers) for numbers, _ in found))
         best += weight
         holders[needle] = [numbers for numbers, _ in found]
         for numbers, frequencies in found:
             for start in range(0, len(numbers), BLOCK):
                 block = slice(start, start + BLOCK)
                 places = numbers[block].astype(np.intp)
-                shares = _shares(frequencies[block].astype(np.float32), documents.length.take(places), scale)
-                shares *= np.float32(weight)
-                np.add.at(sums, places, shares)
+                part = shares(index, places, frequencies[block])
+                part *= np.float32(weight)
+                np.add.at(sums, places, part)
     return Scores(sums, best, holders)
 
 
-def _shares(frequency: NDArray[np.float32], length: NDArray[np.int32], scale: np.float32) -> NDArray[np.float32]:
-    """tf / (tf + k1 * (1 - b + b * length / mean)) in single precision; `scale` is k1 * b / mean."""
-    bottom: NDArray[np.float32] = np.multiply(length, scale, dtype=np.float32)
+def weight_of(index: Index, held: int) -> float:
+    """idf * (k1 + 1) of a needle that so many documents hold."""
+    return math.log(1 + (index.documents.count - held + 0.5) / (held + 0.5)) * (K1 + 1)
+
+
+def shares(index: Index, places: NDArray[Any], frequencies: NDArray[Any]) -> NDArray[np.float32]:
+    """tf / (tf + k1 * (1 - b + b * length / mean)) in single precision, for a needle's frequency in each place."""
+    frequency = frequencies.astype(np.float32)
+    scale = np.float32(K1 * B / index.documents.mean)
+    bottom: NDArray[np.float32] = np.multiply(index.documents.length.take(places), scale, dtype=np.float32)
     bottom += frequency
     bottom += np.float32(K1 * (1 - B))
     frequency /= bottom

@@ -1,136 +1,161 @@
-"""The retrieval pipeline: collect, re-score, fuse by weighted sum, order, cut."""
+"""The retrieval pipeline: collect, complete, put into context, re-score, fuse by weighted sum, order, cut."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
-from typing import TypeAlias
 
-import structlog
+import numpy as np
 
 from engram_kernel.model import Memory
 from engram_kernel.retrieval import Candidate, Guard, Hit, Ranker, Ranking, Scorer, SearchRequest
 from engram_kernel.store import Reader, Selection
+from engram_rank.context import LEADERS, Gains, factors, question_gains, session_gains, surroundings
+from engram_rank.order import arranged
+from engram_rank.rankers import Asking, wanted
+from engram_rank.sessions import Lines, Sessions
+from engram_rank.settings import Settings
+from engram_rank.signals import Signals, bounded, shares_of
 
-Found: TypeAlias = Mapping[int, Candidate]
-"""What one signal says, by memory number."""
-
-
-@dataclass
-class _Signals:
-    """What the signals that took part found, and the names of those that failed."""
-
-    found: dict[str, Found] = field(default_factory=dict)
-    failed: list[str] = field(default_factory=list)
-
-    def best(self) -> dict[int, float]:
-        """The highest score of each memory so far."""
-        best: dict[int, float] = {}
-        for candidates in self.found.values():
-            for number, candidate in candidates.items():
-                best[number] = max(best.get(number, 0.0), candidate.score)
-        return best
-
-    def add(self, name: str, candidates: Iterable[Candidate] | None) -> None:
-        """None stands for a failure."""
-        if candidates is None:
-            self.failed.append(name)
-        else:
-            self.found[name] = {candidate.number: candidate for candidate in candidates}
+CONTEXT = "context"
+"""The name that switches the context steps on in a request's weights."""
 
 
 class WeightedSum:
     """A `Retriever` over the registered rankers and scorers."""
 
-    def __init__(self, rankers: Sequence[Ranker], scorers: Sequence[Scorer], guard: Guard) -> None:
-        self._rankers, self._scorers, self._guard = list(rankers), list(scorers), guard
-        self._log = structlog.get_logger("rank")
+    def __init__(
+        self,
+        rankers: Sequence[Ranker],
+        scorers: Sequence[Scorer],
+        guard: Guard,
+        sessions: Sessions | None = None,
+        settings: Settings | None = None,
+    ) -> None:
+        self._asking, self._scorers, self._guard = Asking(rankers, guard), list(scorers), guard
+        self._sessions, self._settings = sessions, settings or Settings()
 
     def search(self, reader: Reader, request: SearchRequest) -> Ranking:
         """Never fails because one signal fails: that signal is left out and named in `failed`.
 
         Every hit is a member of the request's selection, whatever a ranker or the pool proposes. Order: score
-        descending, then id, then collection, ascending.
+        descending, then living before superseded, then id, collection and number ascending; see `order.arranged`.
         """
         selection = reader.select(request.query)
-        signals = _Signals()
-        self._collect(request, selection, signals)
-        best = signals.best()
-        memories = _candidates(reader, request.pool, selection, best)
-        self._rescore(request, memories, best, signals)
-        shares = _shares(request.weights, signals.found)
-        hits = [_fuse(memory, signals.found, shares) for memory in memories]
-        hits.sort(key=lambda hit: (-hit.score, hit.memory.id, hit.memory.collection, hit.memory.number))
-        return Ranking(hits[: max(request.limit, 0)], sorted(signals.found), len(selection), len(memories), sorted(signals.failed))
+        signals = Signals()
+        if request.text.strip():
+            self._asking.collect(request, selection, signals)
+        lines = self._complete(request, selection, signals)
+        own = signals.mixed(shares_of(request.weights, signals.found)) if signals.found else {}
+        rankers = list(signals.found)
+        memories = _candidates(reader, request.pool, selection, own)
+        self._rescore(request, memories, signals.best(), signals)
+        shares = shares_of(request.weights, signals.found)
+        hits = [_fuse(memory, signals, shares) for memory in memories]
+        if rankers:
+            hits = [replace(hit, relevance=own.get(hit.memory.number, 0.0)) for hit in hits]
+        if rankers and wanted(request, CONTEXT):
+            content = {name: shares[name] for name in rankers}
+            hits = _lifted(hits, self._context(request, lines, memories, signals, content))
+        hits = arranged(hits)[: max(request.limit, 0)]
+        weak = bool(rankers) and max((hit.relevance or 0.0 for hit in hits), default=0.0) < self._settings.weak_below
+        return Ranking(hits, sorted(signals.found), len(selection), len(memories), sorted(signals.failed), weak)
 
-    def _collect(self, request: SearchRequest, selection: Selection, signals: _Signals) -> None:
-        if not request.text.strip():
-            return
-        for ranker in self._rankers:
-            if _wanted(request, ranker.name):
-                answered = self._guard(ranker, lambda ranker=ranker: [self._rank(ranker, request, selection)])  # type: ignore[misc]
-                if answered != [None]:
-                    signals.add(ranker.name, answered[0] if answered else None)
-
-    def _rank(self, ranker: Ranker, request: SearchRequest, selection: Selection) -> list[Candidate] | None:
-        """One ranker's candidates, held to what the interface promises: members of the selection, scores in 0..1.
-
-        None when it is not available at the moment, which is no failure.
-        """
-        proposed = ranker.rank(request.text, selection, request.depth)
-        if proposed is None:
+    def _complete(self, request: SearchRequest, selection: Selection, signals: Signals) -> Lines | None:
+        """Let every ranker judge every candidate, and the neighbours of the best; returns the candidates' sessions."""
+        numbers = signals.numbers()
+        if not numbers:
             return None
-        found = [_bounded(candidate) for candidate in proposed]
-        allowed = [candidate for candidate in found if candidate.number in selection]
-        if len(allowed) < len(found):
-            self._log.warning("ranker ignored the selection", ranker=ranker.name, dropped=len(found) - len(allowed))
-        return allowed
+        lines = None
+        if self._sessions is not None and wanted(request, CONTEXT):
+            lines = self._sessions.around(_array(numbers), selection)
+        if lines is not None:
+            base = signals.mixed(shares_of(request.weights, signals.found))
+            leaders = sorted(base, key=lambda number: (-base[number], number))[:LEADERS]
+            numbers |= set(surroundings(lines, _array(leaders)).tolist())
+        self._asking.complete(request, numbers, signals)
+        return lines
 
-    def _rescore(self, request: SearchRequest, memories: Sequence[Memory], best: Mapping[int, float], signals: _Signals) -> None:
+    def _context(
+        self, request: SearchRequest, lines: Lines | None, memories: Sequence[Memory], signals: Signals, shares: Mapping[str, float]
+    ) -> list[Gains]:
+        """What sessions add to the content scores, and then what the persons and dates of the question do."""
+        scores = signals.mixed(shares)
+        gains: list[Gains] = []
+        if lines is not None and scores:
+            gains.append(self._sessions_gain(request, lines, signals, shares, scores))
+            for part in gains[0].parts.values():
+                for number, gain in part.items():
+                    scores[number] += gain
+        return [*gains, question_gains(self._settings, request.text, memories, scores)]
+
+    def _sessions_gain(
+        self, request: SearchRequest, lines: Lines, signals: Signals, shares: Mapping[str, float], scores: Mapping[int, float]
+    ) -> Gains:
+        numbers = _array(scores)
+        own = np.array([scores[number] for number in numbers.tolist()])
+        joint = own.copy()
+        windows = lines.windows(numbers)
+        for name, share in shares.items():
+            together = self._asking.in_context(request, name, windows, factors(self._settings))
+            if together is not None:
+                found = signals.found[name]
+                alone = np.array([found[number].score if number in found else 0.0 for number in numbers.tolist()])
+                joint += share * np.maximum(together - alone, 0.0)
+        return session_gains(self._settings, numbers, lines, own, joint)
+
+    def _rescore(self, request: SearchRequest, memories: Sequence[Memory], best: Mapping[int, float], signals: Signals) -> None:
         if not memories:
             return
         for scorer in self._scorers:
-            if _wanted(request, scorer.name):
+            if wanted(request, scorer.name):
                 scores = self._guard(scorer, partial(_score, scorer, request, memories, best))
                 if scores is None or scores:
                     signals.add(scorer.name, scores)
 
 
-def _wanted(request: SearchRequest, name: str) -> bool:
-    return request.weights.get(name, 0.0) > 0
-
-
-def _bounded(candidate: Candidate) -> Candidate:
-    score = float(candidate.score)
-    sound = min(max(score, 0.0), 1.0) if math.isfinite(score) else 0.0
-    return candidate if sound == score else replace(candidate, score=sound)
+def _array(numbers: Sequence[int] | set[int] | Mapping[int, float]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """Ascending."""
+    return np.array(sorted(numbers), np.int64)
 
 
 def _score(scorer: Scorer, request: SearchRequest, memories: Sequence[Memory], best: Mapping[int, float]) -> list[Candidate]:
     """One scorer's judgement; empty when it is not active."""
     if not scorer.active(request):
         return []
-    return [_bounded(Candidate(number, score)) for number, score in scorer.score(request, memories, best).items()]
+    return [bounded(Candidate(number, score)) for number, score in scorer.score(request, memories, best).items()]
 
 
-def _candidates(reader: Reader, pool: Sequence[Memory], selection: Selection, best: Mapping[int, float]) -> list[Memory]:
+def _candidates(reader: Reader, pool: Sequence[Memory], selection: Selection, scores: Mapping[int, float]) -> list[Memory]:
     """What the rankers proposed and what is in the pool, each once and only what is allowed."""
-    ranked = [memory for memory in reader.by_number(list(best)) if memory is not None] if best else []
+    ranked = [memory for memory in reader.by_number(list(scores)) if memory is not None] if scores else []
     pooled = [memory for memory in pool if memory.number in selection]
     return list({memory.number: memory for memory in (*pooled, *ranked)}.values())
 
 
-def _shares(weights: Mapping[str, float], present: Iterable[str]) -> dict[str, float]:
-    """The weights of the signals that took part, scaled to sum to 1."""
-    taking_part = {name: weights[name] for name in present}
-    total = math.fsum(taking_part.values())
-    return {name: weight / total for name, weight in taking_part.items()}
-
-
-def _fuse(memory: Memory, signals: Mapping[str, Found], shares: Mapping[str, float]) -> Hit:
-    said = {name: found[memory.number] for name, found in sorted(signals.items()) if memory.number in found}
+def _fuse(memory: Memory, signals: Signals, shares: Mapping[str, float]) -> Hit:
+    said = {name: found[memory.number] for name, found in sorted(signals.found.items()) if memory.number in found}
     parts = {name: shares[name] * candidate.score for name, candidate in said.items()}
     details = {name: candidate.detail for name, candidate in said.items() if candidate.detail}
     return Hit(memory, math.fsum(parts.values()), parts, details)
+
+
+def _lifted(hits: Sequence[Hit], gains: Sequence[Gains]) -> list[Hit]:
+    """The hits with the parts of their context; scaled together when the best would pass 1."""
+    lifted = [_lift(hit, gains) for hit in hits]
+    highest = max((hit.score for hit in lifted), default=0.0)
+    if highest <= 1.0:
+        return lifted
+    return [replace(hit, score=hit.score / highest, parts={name: part / highest for name, part in hit.parts.items()}) for hit in lifted]
+
+
+def _lift(hit: Hit, gains: Sequence[Gains]) -> Hit:
+    number = hit.memory.number
+    parts = {name: held[number] for gain in gains for name, held in gain.parts.items() if number in held}
+    if not parts:
+        return hit
+    details = {name: held[number] for gain in gains for name, held in gain.details.items() if number in held}
+    whole = {**hit.parts, **parts}
+    return replace(hit, score=math.fsum(whole.values()), parts=whole, details={**hit.details, **details})

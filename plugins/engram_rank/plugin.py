@@ -9,6 +9,8 @@ from engram_kernel.plugins import PluginContext
 from engram_kernel.retrieval import Guard, Ranker, Retriever, Scorer
 from engram_rank.pipeline import WeightedSum
 from engram_rank.scorers import Graph, Priority, Recency
+from engram_rank.sessions import Sessions
+from engram_rank.settings import Settings
 
 
 @hookimpl
@@ -20,4 +22,4 @@ def engram_register_rankers(register: Callable[[Ranker | Scorer], None], context
 
 @hookimpl
 def engram_retriever(context: PluginContext, rankers: Sequence[Ranker], scorers: Sequence[Scorer], guard: Guard) -> Retriever:
-    return WeightedSum(rankers, scorers, guard)
+    return WeightedSum(rankers, scorers, guard, Sessions(context.store.sources), Settings.read(context.settings))

@@ -111,7 +111,7 @@ def test_a_superseded_memory_is_found_only_when_asked_for(running: Running) -> N
 
     def check() -> None:
         assert running.found("prefers coffee") == ["new"]
-        assert running.found("prefers coffee", states=(State.LIVE, State.SUPERSEDED)) == ["old", "new"]
+        assert running.found("prefers coffee", states=(State.LIVE, State.SUPERSEDED)) == ["new", "old"]
 
     twice(running, check)
 

@@ -72,7 +72,10 @@ def test_priority(priority: int | None, expected: float) -> None:
 
 
 class Links:
-    """The one method of a store that the graph signal uses."""
+    """What the signals use of a store."""
+
+    def sources(self) -> list[int]:
+        return []
 
     def __init__(self, *edges: tuple[int, int, float]) -> None:
         self.edges = [

@@ -1,0 +1,61 @@
+"""The final order: what replaced another stands in its place, repeats make way, ties are broken the same way each time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from engram_kernel.model import Memory, Ref, State
+from engram_kernel.retrieval import Hit
+
+REPEAT_SHARE = 0.5
+"""What a repeat keeps of its score: it moves down, it is not dropped."""
+
+
+def arranged(hits: Sequence[Hit]) -> list[Hit]:
+    """Best first: score descending, living before superseded, then id, collection and number."""
+    return sorted(_repeats_lowered(sorted(_succeeded(hits), key=_order)), key=_order)
+
+
+def _order(hit: Hit) -> tuple[Any, ...]:
+    memory = hit.memory
+    return (-hit.score, memory.state is not State.LIVE, memory.id, memory.collection, memory.number)
+
+
+def _succeeded(hits: Sequence[Hit]) -> Sequence[Hit]:
+    """A superseded memory lends its score to its successor, so that what holds now stands above what held before."""
+    if all(hit.memory.state is not State.SUPERSEDED for hit in hits):
+        return hits
+    held = {hit.memory.ref: hit for hit in hits if hit.memory.state is State.LIVE}
+    for hit in sorted(hits, key=_order):
+        successor = held.get(Ref(hit.memory.collection, hit.memory.superseded_by or ""))
+        if hit.memory.state is State.SUPERSEDED and successor is not None and hit.score > successor.score:
+            held[successor.memory.ref] = _raised(successor, hit)
+    return [held.get(hit.memory.ref, hit) if hit.memory.state is State.LIVE else hit for hit in hits]
+
+
+def _raised(hit: Hit, old: Hit) -> Hit:
+    parts = {**hit.parts, "succession": old.score - hit.score}
+    return replace(hit, score=old.score, parts=parts, details={**hit.details, "succession": f"replaced {old.memory.id}"})
+
+
+def _repeats_lowered(hits: Sequence[Hit]) -> list[Hit]:
+    """The second and later memory with the same text and valid time; it says nothing new."""
+    seen: dict[Any, str] = {}
+    lowered = []
+    for hit in hits:
+        key = _said(hit.memory)
+        first = seen.setdefault(key, hit.memory.id)
+        lowered.append(hit if first == hit.memory.id or not hit.memory.text else _lowered(hit, first))
+    return lowered
+
+
+def _said(memory: Memory) -> Any:
+    return " ".join(memory.text.casefold().split()), memory.title.casefold(), memory.valid_from, memory.valid_until, memory.state
+
+
+def _lowered(hit: Hit, first: str) -> Hit:
+    lost = hit.score * (1 - REPEAT_SHARE)
+    parts, details = {**hit.parts, "repeat": -lost}, {**hit.details, "repeat": f"says the same as {first}"}
+    return replace(hit, score=hit.score - lost, parts=parts, details=details)
