@@ -13,6 +13,7 @@ from engram_kernel.errors import InvalidInput
 M = TypeVar("M", bound=BaseModel)
 T = TypeVar("T")
 
+MAX_DEPTH = 64
 MAX_TEXT = 1_000_000
 """Characters of one text argument; models may set a lower limit, never a higher one."""
 
@@ -63,8 +64,10 @@ def _path(location: tuple[int | str, ...]) -> str:
     return ".".join(str(part) for part in location) or "arguments"
 
 
-def _check_text(value: Any, path: str) -> None:
+def _check_text(value: Any, path: str, depth: int = 0) -> None:
     """NUL, unpaired surrogates and over-long text are refused anywhere, also in keys and nested values."""
+    if depth > MAX_DEPTH:
+        raise refused({path.partition(".")[0]: f"is nested more than {MAX_DEPTH} levels deep"})
     if isinstance(value, str):
         if fault := text_fault(value):
             raise refused({path or "arguments": fault})
@@ -72,10 +75,10 @@ def _check_text(value: Any, path: str) -> None:
         for key, item in value.items():
             if isinstance(key, str) and (fault := text_fault(key)):
                 raise refused({path or "arguments": f"a name in it: {fault}"})
-            _check_text(item, f"{path}.{key}" if path else str(key))
+            _check_text(item, f"{path}.{key}" if path else str(key), depth + 1)
     elif isinstance(value, list):
         for index, item in enumerate(value):
-            _check_text(item, f"{path}.{index}")
+            _check_text(item, f"{path}.{index}", depth + 1)
 
 
 def text_fault(text: str) -> str | None:

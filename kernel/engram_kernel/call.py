@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from engram_kernel import approval
-from engram_kernel.changes import Applied, ChangeSet
+from engram_kernel.changes import Applied, ChangeSet, Unlink
 from engram_kernel.errors import NotAllowed
 from engram_kernel.retrieval import Ranking, SearchRequest
 from engram_kernel.scope import Scope, ScopedReader
@@ -47,6 +47,9 @@ class Call:
             raise NotAllowed(f"The plugin {self._plugin!r} has not declared that it writes.")
         changes = replace(build(), reference=reference, actor=self.session.actor)
         self.scope.check(changes, self.kernel.collections())
+        unlinked = [change.edge for change in changes.changes if isinstance(change, Unlink)]
+        if any(self.store.edge(edge) is None and self.kernel.store.edge(edge) for edge in unlinked):
+            raise NotAllowed("The change touches a collection that is not open to this session.")
         return self.kernel.store.apply(changes)
 
     def search(self, request: SearchRequest) -> Ranking:

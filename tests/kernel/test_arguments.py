@@ -72,6 +72,14 @@ def test_the_offending_argument_is_named_and_not_quoted_at_length(arguments: dic
     str(caught.value).encode()
 
 
+def test_deep_nesting_is_refused_in_bounded_time() -> None:
+    deep: Any = []
+    for _ in range(100_000):
+        deep = [deep]
+    with pytest.raises(InvalidInput, match="tags: is nested more than"):
+        validate(Sample, {"name": "x", "tags": deep})
+
+
 def test_all_faults_are_told_at_once() -> None:
     with pytest.raises(InvalidInput) as caught:
         validate(Sample, {"limit": 0, "nme": "x"})
