@@ -1,1 +1,1 @@
-"""Embedding models: the built-in offline one, and providers switched on by configuration."""
+"""Embedding: makes vectors of texts, with the built-in model or a provider of the person's choice."""
