@@ -18,7 +18,7 @@ from engram_kernel.store import Reader, Selection
 R = TypeVar("R")
 
 
-NAMELESS = frozenset({"", "agent"})
+NAMELESS = frozenset({"", "agent", "human"})
 """Origins that are a tool's default and so name nobody."""
 
 

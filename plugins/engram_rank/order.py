@@ -41,18 +41,18 @@ def _raised(hit: Hit, old: Hit) -> Hit:
 
 
 def _repeats_lowered(hits: Sequence[Hit]) -> list[Hit]:
-    """The second and later memory with the same text and valid time; it says nothing new."""
+    """The second and later memory with the same title, text and valid time: it answers nothing that the first does not."""
     seen: dict[Any, str] = {}
     lowered = []
     for hit in hits:
-        key = _said(hit.memory)
-        first = seen.setdefault(key, hit.memory.id)
-        lowered.append(hit if first == hit.memory.id or not hit.memory.text else _lowered(hit, first))
+        first = seen.setdefault(_said(hit.memory), hit.memory.id)
+        alone = first == hit.memory.id or not hit.memory.content_hash or hit.relevance is None
+        lowered.append(hit if alone else _lowered(hit, first))
     return lowered
 
 
 def _said(memory: Memory) -> Any:
-    return " ".join(memory.text.casefold().split()), memory.title.casefold(), memory.valid_from, memory.valid_until, memory.state
+    return memory.content_hash, memory.title, memory.valid_from, memory.valid_until, memory.state
 
 
 def _lowered(hit: Hit, first: str) -> Hit:

@@ -55,6 +55,9 @@ FILTER_KEY = "the key {key!r} is not a simple name; use letters, digits and unde
 TOO_MANY_CONDITIONS = "holds too many conditions together with the other filter ({count}); the maximum is {maximum}"
 CLEAR_AND_SET = "names {names}, which the same call also sets"
 
+WEAK = "Nothing stored fits this question well: the best match has a relevance of {best:.2f}. It is probably not known here; do not guess."
+NOTHING = "Nothing stored fits this question. It is not known here; do not guess."
+
 
 def fault(kind: type[E], text: Message, data: Mapping[str, Any] | None = None, **values: object) -> E:
     """An error of this table."""

@@ -38,6 +38,12 @@ def new_attributes(visibility: str, provenance: Mapping[str, Any] | None) -> dic
     }
 
 
+def session_of(provenance: Mapping[str, Any] | None) -> str | None:
+    """The session that a thought belongs to: those of one session are read together when they are ranked."""
+    name = (provenance or {}).get("session_id")
+    return name if isinstance(name, str) and name else None
+
+
 def to_thought(memory: Memory, usage: Usage | None = None) -> Thought:
     """The 28 published fields of a thought."""
     extra = memory.attributes

@@ -133,10 +133,12 @@ class Deleted(Result):
     deleted: bool
 
 
+# `relevance`, 0 to 1, compares between questions, unlike `score`; a thought brought by its links alone has none.
 # `essence` and what follows only with `explain`, except `valid_until`, which marks an ended thought.
 class Hit(Result):
     thought_id: str
     score: float
+    relevance: float | Unset = _ABSENT
     valid_until: str | Unset = _ABSENT
     essence: str | Unset = _ABSENT
     lifecycle_status: str | Unset = _ABSENT
@@ -152,12 +154,15 @@ class Filtered(Result):
     dropped: int
 
 
+# `weak` and `note` when nothing fits the question well.
 class Found(Result):
     results: list[Hit]
     backends_used: list[str]
     filtered: Filtered | Unset = _ABSENT
     failed_backends: list[str] | Unset = _ABSENT
     total: int | Unset = _ABSENT
+    weak: bool | Unset = _ABSENT
+    note: str | Unset = _ABSENT
 
 
 class KeywordHit(Result):

@@ -10,6 +10,7 @@ from engram_kernel.query import Compare, Condition, Not, Query, ValidAt
 from engram_kernel.retrieval import Hit as Ranked
 from engram_kernel.retrieval import Ranking, SearchRequest
 from engram_kernel.times import now
+from engram_thoughts import messages
 from engram_thoughts.arguments import SearchKeywords, SearchMemory
 from engram_thoughts.budget import fit
 from engram_thoughts.conditions import active_reflection, all_of, filtered_by, is_reflection, not_ended, not_expired
@@ -53,6 +54,8 @@ class Searching:
             filtered=_filtered(given, len(found.hits)),
             failed_backends=[PUBLISHED.get(name, name) for name in found.ranking.failed] or None,
             total=len(found.hits) if len(shown) < len(found.hits) else None,
+            weak=found.ranking.weak or None,
+            note=_note(found),
         )
 
     def _rank(self, call: Call, given: SearchMemory, query: Query) -> _Outcome:
@@ -127,9 +130,17 @@ def _filtered(given: SearchMemory, shown: int) -> Filtered | None:
     return Filtered(criteria=criteria, scanned=shown, matched=shown, dropped=0) if criteria else None
 
 
+def _note(found: _Outcome) -> str | None:
+    if not found.ranking.weak:
+        return None
+    best = max((hit.relevance or 0.0 for hit in found.hits), default=0.0)
+    return messages.WEAK.format(best=best) if found.hits else messages.NOTHING
+
+
 def _hit(ranked: Ranked, explain: bool, mark_ended: bool) -> Hit:
     memory = ranked.memory
-    hit = Hit(thought_id=memory.id, score=ranked.score)
+    relevance = None if ranked.relevance is None else round(ranked.relevance, 4)
+    hit = Hit(thought_id=memory.id, score=ranked.score, relevance=relevance)
     if mark_ended or explain:
         hit = hit.model_copy(update={"valid_until": moment_text(memory.valid_until)})
     if not explain:

@@ -20,7 +20,7 @@ from engram_kernel.times import now
 from engram_thoughts import messages
 from engram_thoughts.arguments import DeleteThought, StoreThought, UpdateThought
 from engram_thoughts.messages import fault
-from engram_thoughts.records import new_attributes, thought_ref
+from engram_thoughts.records import new_attributes, session_of, thought_ref
 from engram_thoughts.results import Deleted, Stored, StoredFields, Updated, UpdatedFields
 from engram_thoughts.rules import UNKNOWN, check_interval, check_move, conflict, existing, latest
 from engram_thoughts.settings import Settings
@@ -64,6 +64,7 @@ class Writing:
             status=LifecycleStatus.CREATED.value,
             priority=given.priority.number,
             origin=given.source,
+            source=session_of(provenance),
             confidence=given.confidence,
             valid_from=given.valid_from,
             valid_until=given.valid_until,
@@ -150,6 +151,8 @@ def _changed_fields(current: Memory, given: UpdateThought) -> dict[str, Any]:
     fields |= {name.value: {} if name is Clearable.METADATA else None for name in cleared}
     if attributes := _changed_attributes(current, given):
         fields["attributes"] = {**current.attributes, **attributes}
+    if "provenance" in attributes:
+        fields["source"] = session_of(attributes["provenance"])
     return fields
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from engram_kernel.changes import ChangeSet, Put
-from engram_kernel.model import Memory
+from engram_kernel.model import Memory, Ref
 from engram_kernel.retrieval import Hit, Ranking
 from engram_thoughts.selecting import capped, collapsed
 
@@ -28,7 +28,8 @@ def test_ids_and_scores_only(memory: Any) -> None:
     answer = memory.call("search_memory", query_text="cache")
     assert answer.keys() == {"results", "backends_used"}
     (hit,) = answer["results"]
-    assert hit.keys() == {"thought_id", "score"}
+    assert hit.keys() == {"thought_id", "score", "relevance"}
+    assert 0 < hit["relevance"] <= 1
     assert 0 < hit["score"] <= 1
     assert answer["backends_used"] == ["fts5", "priority"]
     (found,) = memory.call("search_keywords", query="cache")["results"]
@@ -42,7 +43,55 @@ def test_recency_takes_part_only_with_a_reference_moment(memory: Any) -> None:
 
 
 def test_signals_without_a_candidate(memory: Any) -> None:
-    assert memory.call("search_memory", query_text="cache") == {"results": [], "backends_used": ["fts5"]}
+    answer = memory.call("search_memory", query_text="cache")
+    assert (answer["results"], answer["backends_used"], answer["weak"]) == ([], ["fts5"], True)
+    assert "not known" in answer["note"]
+
+
+def test_a_weak_answer_says_so_and_a_good_one_does_not(memory: Any) -> None:
+    for number in range(20):
+        memory.store(f"The {number}th deployment of the billing service went through without trouble", thought_id=f"t{number:02}")
+    good = memory.call("search_memory", query_text="billing service deployment")
+    weak = memory.call("search_memory", query_text="which pianist inspired the trouble with Wagner operas at school")
+    assert "weak" not in good
+    assert (weak["weak"], len(weak["results"])) == (True, 10)
+    assert f"{weak['results'][0]['relevance']:.2f}" in weak["note"]
+    assert weak["results"][0]["relevance"] < 0.3 < good["results"][0]["relevance"]
+
+
+def test_thoughts_of_one_session_are_read_together(memory: Any) -> None:
+    talk = {"provenance": {"session_id": "s1"}}
+    memory.store("What did you pay for the oak table?", thought_id="question", **talk)
+    memory.store("Ninety crowns, a bargain", thought_id="answer", **talk)
+    memory.store("The table is reserved for eight", thought_id="elsewhere", provenance={"session_id": "s2"})
+    assert memory.hits("pay for oak table bargain", top_k=2) == ["question", "answer"]
+    hits = memory.call("search_memory", query_text="pay for oak table bargain", explain=True)["results"]
+    assert all(sum(hit["signals"].values()) == pytest.approx(hit["score"]) for hit in hits)
+    assert {"neighbours", "session"} <= hits[1]["signals"].keys()
+
+
+def test_a_session_can_be_set_changed_and_cleared_later(memory: Any) -> None:
+    memory.store("x", thought_id="a", provenance={"session_id": "s1"})
+    assert source(memory, "a") == "s1"
+    memory.call("update_thought", thought_id="a", provenance={"session_id": "s2"})
+    assert source(memory, "a") == "s2"
+    memory.call("update_thought", thought_id="a", confidence=0.5)
+    assert source(memory, "a") == "s2"
+    memory.call("update_thought", thought_id="a", clear=["provenance"])
+    assert source(memory, "a") is None
+
+
+def source(memory: Any, name: str) -> str | None:
+    found = memory.kernel.store.get([Ref("thoughts", name)])[0].source
+    return str(found) if found else None
+
+
+def test_context_can_be_switched_off(start: Any) -> None:
+    memory = start(context=False)
+    memory.store("The boat", thought_id="a", provenance={"session_id": "s1"}, source="Mira")
+    memory.store("The boat and the harbour", thought_id="b", provenance={"session_id": "s1"})
+    (first, _) = memory.call("search_memory", query_text="Mira boat", explain=True)["results"]
+    assert first["signals"].keys() == {"fts5", "priority"}
 
 
 @pytest.mark.parametrize("query", ["???", "*", " ", "", "AND", '"', "(", "NOT"])

@@ -14,7 +14,7 @@ from engram_kernel.errors import InvalidInput
 from engram_kernel.model import Edge, Memory
 from engram_kernel.times import parse_time
 from engram_thoughts.importer.source import Row
-from engram_thoughts.records import IMPORTED, thought_ref
+from engram_thoughts.records import IMPORTED, session_of, thought_ref
 from engram_thoughts.vocabulary import (
     ACTION_STATUSES,
     ACTION_TYPES,
@@ -46,6 +46,7 @@ def thought(row: Row) -> Memory:
         status=_one_of(row, "lifecycle_status", tuple(LifecycleStatus), "CREATED"),
         priority=int(_one_of(row, "priority", tuple(Priority))[1:]),
         origin=_string(row, "source") or "human",
+        source=session_of(_document(row, "provenance")),
         confidence=_unit(row, "confidence"),
         pinned=bool(row.get("pinned")),
         confirmations=_whole(row, "confirmation_count"),
