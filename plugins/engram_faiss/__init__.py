@@ -1,1 +1,1 @@
-"""The vector index: nearest memories by cosine similarity, filtered before the cut."""
+"""Vector search: finds memories by meaning, exactly in small stores, by sign bits and exact rescoring in large ones."""
