@@ -85,7 +85,7 @@ def _turns(conversation: Mapping[str, Any], name: str) -> Iterator[Item]:
 def _as_facts(whole: Conversation, observations: Mapping[str, Any]) -> Conversation:
     """The third-person statements in place of the turns they were drawn from."""
     sources: dict[str, frozenset[str]] = {}
-    items = []
+    items: list[Item] = []
     turns = {turn.id: turn for turn in whole.items}
     for text, speaker, session, ids in _statements(observations):
         first = next((turn for turn in whole.items if turn.session == f"{whole.id}/{session}"), whole.items[0])

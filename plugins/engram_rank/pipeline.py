@@ -60,8 +60,13 @@ class WeightedSum:
             content = {name: shares[name] for name in rankers}
             hits = _lifted(hits, self._context(request, lines, memories, signals, content))
         hits = arranged(hits)[: max(request.limit, 0)]
-        weak = bool(rankers) and max((hit.relevance or 0.0 for hit in hits), default=0.0) < self._settings.weak_below
+        weak = bool(rankers) and self._weak(hits, len(rankers))
         return Ranking(hits, sorted(signals.found), len(selection), len(memories), sorted(signals.failed), weak)
+
+    def _weak(self, hits: Sequence[Hit], rankers: int) -> bool:
+        """Scores of one ranker alone spread wider, so the border is lower."""
+        border = self._settings.weak_below if rankers > 1 else self._settings.weak_below_alone
+        return max((hit.relevance or 0.0 for hit in hits), default=0.0) < border
 
     def _complete(self, request: SearchRequest, selection: Selection, signals: Signals) -> Lines | None:
         """Let every ranker judge every candidate, and the neighbours of the best; returns the candidates' sessions."""

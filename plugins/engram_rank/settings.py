@@ -17,7 +17,8 @@ class Settings:
     session: float = 0.3
     person: float = 0.2
     date: float = 0.1
-    weak_below: float = 0.3
+    weak_below: float = 0.2
+    weak_below_alone: float = 0.15
 
     @classmethod
     def read(cls, values: Mapping[str, Any]) -> Settings:

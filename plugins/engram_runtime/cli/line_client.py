@@ -45,14 +45,17 @@ def clean_environment(folder: Path, **more: str) -> dict[str, str]:
 class Host:
     """One host with its own server process. Requests may be open side by side; answers are kept until asked for."""
 
-    def __init__(self, environment: Mapping[str, str], arguments: Sequence[str] = (), *, name: str = "host") -> None:
+    def __init__(
+        self, environment: Mapping[str, str], arguments: Sequence[str] = (), *, name: str = "host", command: Sequence[str] = ()
+    ) -> None:
+        """`command` starts another server than ours."""
         self.name = name
         self.began = time.perf_counter()
         self.lines: list[bytes] = []
         """Every line the server wrote to stdout."""
         self.notifications: list[dict[str, Any]] = []
-        self.process = subprocess.Popen(  # noqa: S603 - our own server
-            [*server_command(), *arguments],
+        self.process = subprocess.Popen(  # noqa: S603 - our own server, or the one the caller names
+            [*(command or server_command()), *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
