@@ -31,8 +31,8 @@ PAGE = 1000
 BACKLOG = 4_000
 """Noted memories above which a committing writer waits a moment, so that a search never waits for a whole import."""
 BACKLOG_SECONDS = 0.25
-EDGES = frozenset({"link", "unlink"})
-"""Operations whose outcomes carry numbers of edges, not of memories."""
+EDGES = frozenset({"link", "unlink", "embed"})
+"""Operations whose outcomes carry numbers of edges, not of memories, or that leave the text as it is."""
 PATIENCE = 2.0
 """Seconds a search waits for the index to catch up after a start, before it answers from what is there."""
 

@@ -63,7 +63,8 @@ def _resource(path: str, name: str, description: str, read: Read, touched: Touch
 
 def _changed(applied: Applied) -> list[str]:
     """Ids of the thoughts that a commit changed."""
-    return [outcome.id for outcome in applied.outcomes if outcome.collection == THOUGHTS.id and outcome.changed]
+    changed = (outcome for outcome in applied.outcomes if outcome.changed and outcome.operation != "embed")
+    return [outcome.id for outcome in changed if outcome.collection == THOUGHTS.id]
 
 
 def _summary_touched(path: str) -> Touched:

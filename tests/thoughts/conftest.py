@@ -67,7 +67,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
     running: list[Kernel] = []
 
     def run(folder: str = "data", **settings: Any) -> Client:
-        config = Config.model_validate({"plugins": {"settings": {"thoughts": settings}}})
+        config = Config.model_validate({"plugins": {"disabled": ["embed"], "settings": {"thoughts": settings}}})
         running.append(Kernel.start(config, tmp_path / folder))
         return Client(running[-1])
 
@@ -85,6 +85,7 @@ def memory(start: Start) -> Client:
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     """One store for all tests of a module that only read, or that do not mind each other."""
-    kernel = Kernel.start(Config(), tmp_path_factory.mktemp("shared"))
+    config = Config.model_validate({"plugins": {"disabled": ["embed"]}})
+    kernel = Kernel.start(config, tmp_path_factory.mktemp("shared"))
     yield Client(kernel)
     kernel.close()
