@@ -1,6 +1,6 @@
 """What surrounds a memory re-orders it: its neighbours and session, and the person and date that the question names.
 
-Each step adds a part to the content score (the weighted sum of the rankers), and a memory outside every session keeps
+Each step adds a part to the own score of a memory (the weighted sum of the rankers), and a memory outside every session keeps
 its score, so that a store without sessions is ranked as if this module did not exist.
 """
 
@@ -31,11 +31,26 @@ class Gains:
     parts: dict[str, dict[int, float]] = field(default_factory=dict)
     details: dict[str, dict[int, str]] = field(default_factory=dict)
 
-    def add(self, name: str, numbers: Iterable[int], gains: Iterable[float], detail: str = "") -> None:
+    def put(self, name: str, numbers: Iterable[int], gains: Iterable[float], detail: str = "") -> None:
         held = {number: gain for number, gain in zip(numbers, gains, strict=True) if gain > 0}
         self.parts[name] = held
         if detail:
             self.details[name] = dict.fromkeys(held, detail)
+
+    def add(self, other: Gains) -> None:
+        self.parts.update(other.parts)
+        self.details.update(other.details)
+
+    def numbers(self) -> set[int]:
+        return set().union(*self.parts.values())
+
+    def over(self, scores: Mapping[int, float]) -> dict[int, float]:
+        """The scores with the gains on top."""
+        raised = dict(scores)
+        for held in self.parts.values():
+            for number, gain in held.items():
+                raised[number] = raised.get(number, 0.0) + gain
+        return raised
 
 
 def factors(settings: Settings) -> tuple[float, ...]:
@@ -53,7 +68,7 @@ def surroundings(lines: Lines, leaders: Numbers) -> Numbers:
 def session_gains(settings: Settings, numbers: Numbers, lines: Lines, own: NDArray[np.float64], joint: NDArray[np.float64]) -> Gains:
     """The parts of neighbours and session, for ascending `numbers`.
 
-    `own` are their content scores, `joint` the same with words that their neighbours supply. Then
+    `own` are their own scores, `joint` the same with words that their neighbours supply. Then
     near(i) = joint(i) + n (joint(i-1) + joint(i+1)) + n/2 (joint(i-2) + joint(i+2)), and a member of a session gets
     (near + s * best near of the session) / (1 + s).
     """
@@ -65,8 +80,8 @@ def session_gains(settings: Settings, numbers: Numbers, lines: Lines, own: NDArr
     share = settings.session
     lifted = np.where(inside, (near + share * best[np.maximum(codes, 0)]) / (1 + share), near)
     gains = Gains()
-    gains.add("neighbours", numbers.tolist(), (near - own).tolist())
-    gains.add("session", numbers.tolist(), (lifted - near).tolist())
+    gains.put("neighbours", numbers.tolist(), (near - own).tolist())
+    gains.put("session", numbers.tolist(), (lifted - near).tolist())
     return gains
 
 
@@ -86,9 +101,9 @@ def question_gains(settings: Settings, text: str, memories: Sequence[Memory], sc
     name, theirs = named(text, memories) if settings.person else ("", set[int]())
     if name:
         fitting = [number for number in theirs if scores.get(number, 0.0) > 0]
-        gains.add("person", fitting, [settings.person * best] * len(fitting), f"names {name}")
+        gains.put("person", fitting, [settings.person * best] * len(fitting), f"names {name}")
     if settings.date and (dates := dates_in(text)):
         dated = [memory.number for memory in memories if memory.valid_from and any(date.fits(memory.valid_from) for date in dates)]
         dated = [number for number in dated if scores.get(number, 0.0) > 0]
-        gains.add("date", dated, [settings.date * best] * len(dated), "from the time named")
+        gains.put("date", dated, [settings.date * best] * len(dated), "from the time named")
     return gains

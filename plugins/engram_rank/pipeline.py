@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -15,7 +15,7 @@ from engram_kernel.store import Reader, Selection
 from engram_rank.context import LEADERS, Gains, factors, question_gains, session_gains, surroundings
 from engram_rank.order import arranged
 from engram_rank.rankers import Asking, wanted
-from engram_rank.sessions import Lines, Sessions
+from engram_rank.sessions import Lines, Numbers, Sessions
 from engram_rank.settings import Settings
 from engram_rank.signals import Signals, bounded, shares_of
 
@@ -47,18 +47,17 @@ class WeightedSum:
         signals = Signals()
         if request.text.strip():
             self._asking.collect(request, selection, signals)
-        lines = self._complete(request, selection, signals)
-        own = signals.mixed(shares_of(request.weights, signals.found)) if signals.found else {}
+        gains, own = self._judge(request, selection, signals)
         rankers = list(signals.found)
-        memories = _candidates(reader, request.pool, selection, own)
+        memories = _candidates(reader, request.pool, selection, [*own, *gains.numbers() - own.keys()])
         self._rescore(request, memories, signals.best(), signals)
         shares = shares_of(request.weights, signals.found)
         hits = [_fuse(memory, signals, shares) for memory in memories]
         if rankers:
             hits = [replace(hit, relevance=own.get(hit.memory.number, 0.0)) for hit in hits]
-        if rankers and wanted(request, CONTEXT):
-            content = {name: shares[name] for name in rankers}
-            hits = _lifted(hits, self._context(request, lines, memories, signals, content))
+            if wanted(request, CONTEXT):
+                gains.add(question_gains(self._settings, request.text, memories, gains.over(own)))
+            hits = _lifted(hits, gains, math.fsum(shares[name] for name in rankers))
         hits = arranged(hits)[: max(request.limit, 0)]
         weak = bool(rankers) and self._weak(hits, len(rankers))
         return Ranking(hits, sorted(signals.found), len(selection), len(memories), sorted(signals.failed), weak)
@@ -68,48 +67,43 @@ class WeightedSum:
         border = self._settings.weak_below if rankers > 1 else self._settings.weak_below_alone
         return max((hit.relevance or 0.0 for hit in hits), default=0.0) < border
 
-    def _complete(self, request: SearchRequest, selection: Selection, signals: Signals) -> Lines | None:
-        """Let every ranker judge every candidate, and the neighbours of the best; returns the candidates' sessions."""
+    def _judge(self, request: SearchRequest, selection: Selection, signals: Signals) -> tuple[Gains, dict[int, float]]:
+        """Let every ranker judge every candidate and the neighbours of the best.
+
+        Returns what the sessions add, and each memory's own score (the relevance).
+        """
         numbers = signals.numbers()
         if not numbers:
-            return None
+            return Gains(), {}
+        ranked = shares_of(request.weights, signals.found)
         lines = None
         if self._sessions is not None and wanted(request, CONTEXT):
             lines = self._sessions.around(_array(numbers), selection)
         if lines is not None:
-            base = signals.mixed(shares_of(request.weights, signals.found))
+            base = signals.mixed(ranked)
             leaders = sorted(base, key=lambda number: (-base[number], number))[:LEADERS]
             numbers |= set(surroundings(lines, _array(leaders)).tolist())
         self._asking.complete(request, numbers, signals)
-        return lines
+        own = signals.mixed(ranked)
+        gains = (
+            Gains() if lines is None else self._from_sessions(request, lines, signals, {number: own.get(number, 0.0) for number in numbers})
+        )
+        return gains, own
 
-    def _context(
-        self, request: SearchRequest, lines: Lines | None, memories: Sequence[Memory], signals: Signals, shares: Mapping[str, float]
-    ) -> list[Gains]:
-        """What sessions add to the content scores, and then what the persons and dates of the question do."""
-        scores = signals.mixed(shares)
-        gains: list[Gains] = []
-        if lines is not None and scores:
-            gains.append(self._sessions_gain(request, lines, signals, shares, scores))
-            for part in gains[0].parts.values():
-                for number, gain in part.items():
-                    scores[number] += gain
-        return [*gains, question_gains(self._settings, request.text, memories, scores)]
-
-    def _sessions_gain(
-        self, request: SearchRequest, lines: Lines, signals: Signals, shares: Mapping[str, float], scores: Mapping[int, float]
-    ) -> Gains:
-        numbers = _array(scores)
-        own = np.array([scores[number] for number in numbers.tolist()])
-        joint = own.copy()
+    def _from_sessions(self, request: SearchRequest, lines: Lines, signals: Signals, own: Mapping[int, float]) -> Gains:
+        """`own` holds the neighbours too, with 0 where no ranker finds anything in them."""
+        numbers = _array(own)
+        alone = np.array([own[number] for number in numbers.tolist()])
+        joint = alone.copy()
         windows = lines.windows(numbers)
-        for name, share in shares.items():
+        for name, share in shares_of(request.weights, signals.found).items():
             together = self._asking.in_context(request, name, windows, factors(self._settings))
             if together is not None:
                 found = signals.found[name]
-                alone = np.array([found[number].score if number in found else 0.0 for number in numbers.tolist()])
-                joint += share * np.maximum(together - alone, 0.0)
-        return session_gains(self._settings, numbers, lines, own, joint)
+                held = np.array([found[number].score if number in found else 0.0 for number in numbers.tolist()])
+                joint += share * np.maximum(together - held, 0.0)
+        known = joint > 0
+        return session_gains(self._settings, numbers[known], lines, alone[known], joint[known])
 
     def _rescore(self, request: SearchRequest, memories: Sequence[Memory], best: Mapping[int, float], signals: Signals) -> None:
         if not memories:
@@ -121,7 +115,7 @@ class WeightedSum:
                     signals.add(scorer.name, scores)
 
 
-def _array(numbers: Sequence[int] | set[int] | Mapping[int, float]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+def _array(numbers: Iterable[int]) -> Numbers:
     """Ascending."""
     return np.array(sorted(numbers), np.int64)
 
@@ -133,9 +127,9 @@ def _score(scorer: Scorer, request: SearchRequest, memories: Sequence[Memory], b
     return [bounded(Candidate(number, score)) for number, score in scorer.score(request, memories, best).items()]
 
 
-def _candidates(reader: Reader, pool: Sequence[Memory], selection: Selection, scores: Mapping[int, float]) -> list[Memory]:
+def _candidates(reader: Reader, pool: Sequence[Memory], selection: Selection, numbers: Sequence[int]) -> list[Memory]:
     """What the rankers proposed and what is in the pool, each once and only what is allowed."""
-    ranked = [memory for memory in reader.by_number(list(scores)) if memory is not None] if scores else []
+    ranked = [memory for memory in reader.by_number(numbers) if memory is not None] if numbers else []
     pooled = [memory for memory in pool if memory.number in selection]
     return list({memory.number: memory for memory in (*pooled, *ranked)}.values())
 
@@ -147,20 +141,20 @@ def _fuse(memory: Memory, signals: Signals, shares: Mapping[str, float]) -> Hit:
     return Hit(memory, math.fsum(parts.values()), parts, details)
 
 
-def _lifted(hits: Sequence[Hit], gains: Sequence[Gains]) -> list[Hit]:
-    """The hits with the parts of their context; scaled together when the best would pass 1."""
-    lifted = [_lift(hit, gains) for hit in hits]
+def _lifted(hits: Sequence[Hit], gains: Gains, factor: float) -> list[Hit]:
+    """The hits with the parts of their context, times `factor`; scaled together when the best would pass 1."""
+    lifted = [_lift(hit, gains, factor) for hit in hits] if gains.parts else list(hits)
     highest = max((hit.score for hit in lifted), default=0.0)
     if highest <= 1.0:
         return lifted
     return [replace(hit, score=hit.score / highest, parts={name: part / highest for name, part in hit.parts.items()}) for hit in lifted]
 
 
-def _lift(hit: Hit, gains: Sequence[Gains]) -> Hit:
+def _lift(hit: Hit, gains: Gains, factor: float) -> Hit:
     number = hit.memory.number
-    parts = {name: held[number] for gain in gains for name, held in gain.parts.items() if number in held}
+    parts = {name: factor * held[number] for name, held in gains.parts.items() if number in held}
     if not parts:
         return hit
-    details = {name: held[number] for gain in gains for name, held in gain.details.items() if number in held}
+    details = {name: held[number] for name, held in gains.details.items() if number in held}
     whole = {**hit.parts, **parts}
     return replace(hit, score=math.fsum(whole.values()), parts=whole, details={**hit.details, **details})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -26,6 +27,10 @@ from engram_thoughts.window import window
 PUBLISHED = {"lexical": "fts5"}
 """Signal names that callers know under another name."""
 MIN_DEPTH = 200
+WORDS_OF_A_QUESTION = 3
+"""So many words around a quotation make it part of a question; with fewer the phrase itself is searched."""
+_QUOTED = re.compile(r'"[^"]*"')
+_OPERATORS = frozenset({"AND", "OR", "NOT"})
 WIDENING = 4
 """How many times more candidates are taken when hits are collapsed."""
 
@@ -62,7 +67,7 @@ class Searching:
         depth = max(MIN_DEPTH, 2 * given.top_k) * (WIDENING if given.collapse_by else 1)
         blank = not given.query_text.strip()
         request = SearchRequest(
-            text=given.query_text,
+            text=as_asked(given.query_text),
             query=query,
             weights=self._weights(given),
             limit=2 * depth + 16 * given.top_k,
@@ -128,6 +133,14 @@ def _filtered(given: SearchMemory, shown: int) -> Filtered | None:
     filters = {"thought_type": given.thought_type, "lifecycle_status": given.lifecycle_status, "priority": given.priority}
     criteria = {name: value.value for name, value in filters.items() if value is not None}
     return Filtered(criteria=criteria, scanned=shown, matched=shown, dropped=0) if criteria else None
+
+
+def as_asked(text: str) -> str:
+    """The text without the quotation marks inside a question: its quoted words are wanted, not demanded."""
+    around = _QUOTED.sub(" ", text).split()
+    if len(around) < WORDS_OF_A_QUESTION or _OPERATORS.intersection(around) or ':"' in text:
+        return text
+    return text.replace('"', " ")
 
 
 def _note(found: _Outcome) -> str | None:
