@@ -44,11 +44,13 @@ class WindowEmbedder:
         """Raises Busy while the model is not available, and InvalidInput when the provider refuses the texts."""
         if query:
             return [self._query(text) for text in texts]
+        if not texts:
+            return []
         prefix = self._settings.document_prefix
         cut = [[prefix + part for part in windows(readable(text))] for text in texts]
         vectors = self._documents([part for parts in cut for part in parts])
         ends = np.cumsum([len(parts) for parts in cut])
-        return [block.tobytes() for block in np.split(vectors, ends[:-1])] if cut else []
+        return [block.tobytes() for block in np.split(vectors, ends[:-1])]
 
     def _documents(self, texts: Sequence[str]) -> Vectors:
         blocks: list[Vectors] = []

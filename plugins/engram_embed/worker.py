@@ -185,9 +185,10 @@ class Worker:
 
     def _catch_up(self) -> None:
         """Look through one page of older changes; whatever is noted meanwhile goes first."""
+        last = self._store.sequence()
         page = self._store.changed_since(self._reached, PAGE)
         if not page:
-            self._caught_up = True
+            self._caught_up, self._reached = True, max(self._reached, last)
             self._report_end()
             return
         numbers = list(dict.fromkeys(number for _, number in page))
