@@ -21,6 +21,9 @@ from engram_rank.signals import Signals, bounded, shares_of
 
 CONTEXT = "context"
 """The name that switches the context steps on in a request's weights."""
+LEAST_READ = 100
+LIGHT = 0.25
+"""Scorers with at most this share of the rankers' weight only move a candidate among its neighbours."""
 
 
 class WeightedSum:
@@ -49,12 +52,11 @@ class WeightedSum:
             self._asking.collect(request, selection, signals)
         gains, own = self._judge(request, selection, signals)
         rankers = list(signals.found)
-        memories = _candidates(reader, request.pool, selection, [*own, *gains.numbers() - own.keys()])
+        memories = _candidates(reader, request.pool, selection, _leading(request, gains.over(own), rankers))
         self._rescore(request, memories, signals.best(), signals)
         shares = shares_of(request.weights, signals.found)
-        hits = [_fuse(memory, signals, shares) for memory in memories]
+        hits = [_fuse(memory, signals, shares, own.get(memory.number, 0.0) if rankers else None) for memory in memories]
         if rankers:
-            hits = [replace(hit, relevance=own.get(hit.memory.number, 0.0)) for hit in hits]
             if wanted(request, CONTEXT):
                 gains.add(question_gains(self._settings, request.text, memories, gains.over(own)))
             hits = _lifted(hits, gains, math.fsum(shares[name] for name in rankers))
@@ -120,6 +122,17 @@ def _array(numbers: Iterable[int]) -> Numbers:
     return np.array(sorted(numbers), np.int64)
 
 
+def _leading(request: SearchRequest, scores: Mapping[int, float], rankers: Sequence[str]) -> list[int]:
+    """The candidates worth reading: a text costs more than all the scoring.
+
+    Scorers with much weight can lift any of them, so then they are all read.
+    """
+    scorers = math.fsum(weight for name, weight in request.weights.items() if weight > 0 and name not in rankers and name != CONTEXT)
+    rest = math.fsum(request.weights[name] for name in rankers)
+    most = max(2 * request.limit, LEAST_READ) if scorers <= LIGHT * rest else len(scores)
+    return sorted(scores, key=lambda number: (-scores[number], number))[:most]
+
+
 def _score(scorer: Scorer, request: SearchRequest, memories: Sequence[Memory], best: Mapping[int, float]) -> list[Candidate]:
     """One scorer's judgement; empty when it is not active."""
     if not scorer.active(request):
@@ -134,11 +147,11 @@ def _candidates(reader: Reader, pool: Sequence[Memory], selection: Selection, nu
     return list({memory.number: memory for memory in (*pooled, *ranked)}.values())
 
 
-def _fuse(memory: Memory, signals: Signals, shares: Mapping[str, float]) -> Hit:
+def _fuse(memory: Memory, signals: Signals, shares: Mapping[str, float], relevance: float | None) -> Hit:
     said = {name: found[memory.number] for name, found in sorted(signals.found.items()) if memory.number in found}
     parts = {name: shares[name] * candidate.score for name, candidate in said.items()}
     details = {name: candidate.detail for name, candidate in said.items() if candidate.detail}
-    return Hit(memory, math.fsum(parts.values()), parts, details)
+    return Hit(memory, math.fsum(parts.values()), parts, details, relevance)
 
 
 def _lifted(hits: Sequence[Hit], gains: Gains, factor: float) -> list[Hit]:

@@ -27,6 +27,8 @@ from engram_thoughts.window import window
 PUBLISHED = {"lexical": "fts5"}
 """Signal names that callers know under another name."""
 MIN_DEPTH = 200
+SPARE = 5
+"""How many times `top_k` hits are taken, so that there are others in place of surplus reflections."""
 WORDS_OF_A_QUESTION = 3
 """So many words around a quotation make it part of a question; with fewer the phrase itself is searched."""
 _QUOTED = re.compile(r'"[^"]*"')
@@ -70,7 +72,7 @@ class Searching:
             text=as_asked(given.query_text),
             query=query,
             weights=self._weights(given),
-            limit=2 * depth + 16 * given.top_k,
+            limit=SPARE * given.top_k * (WIDENING if given.collapse_by else 1),
             depth=depth,
             pool=tuple(window(call.store, query, given.top_k, given.recency_now)) if blank else (),
             now=given.recency_now,
