@@ -14,8 +14,8 @@ from engram_faiss.rows import Rows
 from engram_faiss.scan import Exact, Scan, Signs
 from engram_kernel.store import Selection
 
-DIRECT = 1_000
-"""Rows that are compared one by one without a scan: faster when so few are allowed."""
+DIRECT = 1_000_000
+"""Numbers (rows times dimension) that are compared without a scan: exact, and quick enough when so few rows are allowed."""
 WIDER = 4
 
 
@@ -93,13 +93,14 @@ class Index:
         if depth < 1 or not len(selection) or not len(self.rows):
             return NOTHING
         with self.lock:
-            if len(selection) <= DIRECT:
+            few = DIRECT // self.dimension
+            if len(selection) <= few:
                 rows = self.rows.of(np.flatnonzero(mask))
-                if len(rows) <= DIRECT:
+                if len(rows) <= few:
                     return self._best(query, rows, depth)
             allowed = self.rows.allowed(mask)
             total = int(np.count_nonzero(allowed))
-            if total <= DIRECT:
+            if total <= few:
                 return self._best(query, np.flatnonzero(allowed), depth)
             return self._scanned(query, None if total == len(allowed) else allowed, total, depth)
 

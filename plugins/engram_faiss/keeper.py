@@ -35,7 +35,7 @@ BATCH = 200
 """Memories whose vectors are read at once; a search may have to wait for that many."""
 PAGE = 4_000
 PATIENCE = 1.0
-"""Seconds a search waits for an index that is being loaded, before it goes on without it."""
+"""Seconds after the first need in which searches wait for the index; from then on they take what is there."""
 DEAD_SHARE, DEAD_ROWS = 1 / 3, 1_000
 """When rows without owner are removed: above this share, and this many."""
 
@@ -65,6 +65,7 @@ class Keeper:
         self._noted: dict[int, None] = {}
         self._heard = self._reached = self._saved_sequence = 0
         self._last_change = time.monotonic()
+        self._asked = 0.0
         self._usable = Condition()
         self._wake, self._stop = Event(), Event()
         self.stage: Stage = "waiting"
@@ -78,20 +79,25 @@ class Keeper:
         self._thread.start()
 
     def prepare(self) -> None:
-        """Begin to load the index unless that has happened."""
-        if self._index is None:
+        """Begin to load the index with the first search."""
+        if not self._asked:
+            self._asked = time.monotonic()
             self._wake.set()
 
     def index(self, model: str) -> Index | None:
-        """The index of this model with all that is committed, or None when it cannot be had within PATIENCE."""
+        """The index of this model with all that is committed, as far as it can be had within PATIENCE; else None."""
         self._wake.set()
         with self._usable:
-            self._usable.wait_for(lambda: self._stop.is_set() or (self._index is not None and self._index.model == model), PATIENCE)
+            rest = max(0.0, self._asked + PATIENCE - time.monotonic())
+            self._usable.wait_for(lambda: self._stop.is_set() or self._has(model), rest)
             index = self._index
         if index is None or index.model != model:
             return None
         self._drain_shortly()
         return index
+
+    def _has(self, model: str) -> bool:
+        return self.stage == "ready" and self._index is not None and self._index.model == model
 
     def close(self) -> None:
         """Save and stop; the store must still be open."""
@@ -209,6 +215,8 @@ class Keeper:
                 self.repair = f"rebuilt, because {reason}"
                 self._log.info("vector index is built", reason=reason, model=model)
         with self._feeding, self._usable:
+            if self._index is not None:  # a change of the model
+                self._asked = time.monotonic()
             self._snapshot, self._index, self.stage = snapshot, index, "catching up"
             self._usable.notify_all()
 
@@ -247,8 +255,9 @@ class Keeper:
             return
         if count and not self.repair:
             self.repair = f"{count:,} memories of the last run were looked at again"
-        with self._feeding:
+        with self._feeding, self._usable:
             self.stage = "ready"
+            self._usable.notify_all()
         self._log.debug("vector index ready", looked_at=count)
 
     def _changed(self) -> Iterator[tuple[list[int], int]]:

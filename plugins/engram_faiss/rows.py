@@ -85,7 +85,7 @@ class Rows:
 
     def allowed(self, mask: Mask) -> Mask:
         """For each row, whether its memory is in the mask."""
-        if len(mask) < len(self._first) or mask[0]:
+        if len(mask) < max(len(self._first), 1) or mask[0]:
             padded = np.zeros(max(len(mask), len(self._first), 1), np.bool_)
             padded[: len(mask)] = mask
             padded[0] = False
