@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 from engram_kernel.model import Memory
 from engram_kernel.retrieval import NAMELESS
@@ -12,6 +13,8 @@ from engram_kernel.retrieval import NAMELESS
 ENTITIES = "entities"
 """Key in `metadata` or `attributes` with a list of the names a memory speaks of."""
 SHORTEST = 2
+LONGEST = 2000
+"""Characters of a question that are looked at."""
 
 
 def named(text: str, memories: Sequence[Memory]) -> tuple[str, set[int]]:
@@ -19,9 +22,9 @@ def named(text: str, memories: Sequence[Memory]) -> tuple[str, set[int]]:
 
     Empty when the text names none or several: it then asks about no one in particular.
     """
-    folded = _folded(text)
+    folded = _folded(text[:LONGEST])
     authors = {memory.number: {_folded(memory.origin)} for memory in memories if memory.origin not in NAMELESS}
-    entities = {memory.number: {_folded(name) for name in _entities(memory)} for memory in memories}
+    entities = {memory.number: names for memory in memories if (names := {_folded(name[:LONGEST]) for name in _entities(memory)})}
     for known in (authors, entities):
         found = {name for name in set().union(*known.values()) if _occurs(name, folded)} if known else set()
         if found:
@@ -50,6 +53,7 @@ def _occurs(name: str, text: str) -> bool:
     return not name.isascii() or re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) is not None
 
 
+@lru_cache(4096)
 def _folded(text: str) -> str:
     """Without case and accents."""
     if text.isascii():

@@ -52,7 +52,7 @@ class WeightedSum:
             self._asking.collect(request, selection, signals)
         gains, own = self._judge(request, selection, signals)
         rankers = list(signals.found)
-        memories = _candidates(reader, request.pool, selection, _leading(request, gains.over(own), rankers))
+        memories = _candidates(reader, request.pool, selection, self._leading(request, gains.over(own), rankers))
         self._rescore(request, memories, signals.best(), signals)
         shares = shares_of(request.weights, signals.found)
         hits = [_fuse(memory, signals, shares, own.get(memory.number, 0.0) if rankers else None) for memory in memories]
@@ -107,6 +107,16 @@ class WeightedSum:
         known = joint > 0
         return session_gains(self._settings, numbers[known], lines, alone[known], joint[known])
 
+    def _leading(self, request: SearchRequest, scores: Mapping[int, float], rankers: Sequence[str]) -> list[int]:
+        """The candidates worth reading: a text costs more than all the scoring.
+
+        Scorers with much weight can lift any of them, so then they are all read.
+        """
+        scorers = math.fsum(request.weights.get(scorer.name, 0.0) for scorer in self._scorers)
+        rest = math.fsum(request.weights[name] for name in rankers)
+        most = max(2 * request.limit, LEAST_READ) if scorers <= LIGHT * rest else len(scores)
+        return sorted(scores, key=lambda number: (-scores[number], number))[:most]
+
     def _rescore(self, request: SearchRequest, memories: Sequence[Memory], best: Mapping[int, float], signals: Signals) -> None:
         if not memories:
             return
@@ -120,17 +130,6 @@ class WeightedSum:
 def _array(numbers: Iterable[int]) -> Numbers:
     """Ascending."""
     return np.array(sorted(numbers), np.int64)
-
-
-def _leading(request: SearchRequest, scores: Mapping[int, float], rankers: Sequence[str]) -> list[int]:
-    """The candidates worth reading: a text costs more than all the scoring.
-
-    Scorers with much weight can lift any of them, so then they are all read.
-    """
-    scorers = math.fsum(weight for name, weight in request.weights.items() if weight > 0 and name not in rankers and name != CONTEXT)
-    rest = math.fsum(request.weights[name] for name in rankers)
-    most = max(2 * request.limit, LEAST_READ) if scorers <= LIGHT * rest else len(scores)
-    return sorted(scores, key=lambda number: (-scores[number], number))[:most]
 
 
 def _score(scorer: Scorer, request: SearchRequest, memories: Sequence[Memory], best: Mapping[int, float]) -> list[Candidate]:

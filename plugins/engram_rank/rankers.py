@@ -62,10 +62,18 @@ class Asking:
         """Each ranker's score for those of `numbers` that it did not propose itself, as the cut says nothing about them."""
         for name in list(signals.found):
             held, ranker = signals.found[name], self._rankers[name]
-            missing = Few(numbers - held.keys())
-            if len(missing):
-                more = self._guard(ranker, partial(self._answer, ranker, request, missing, len(missing)))
-                held.update({candidate.number: candidate for candidate in (more.candidates if more else ())})
+            if missing := numbers - held.keys():
+                held.update({candidate.number: candidate for candidate in self._judged(ranker, request, missing)})
+
+    def _judged(self, ranker: Ranker, request: SearchRequest, numbers: set[int]) -> Sequence[Candidate]:
+        """By the short way where the ranker has one: each memory read alone."""
+        rows = np.array(sorted(numbers), np.int64)
+        scores = self.in_context(request, ranker.name, rows[:, np.newaxis], (1.0,))
+        if scores is not None:
+            pairs = zip(rows.tolist(), np.asarray(scores, float).tolist(), strict=True)
+            return [bounded(Candidate(number, score)) for number, score in pairs if score > 0]
+        answered = self._guard(ranker, partial(self._answer, ranker, request, Few(numbers), len(numbers)))
+        return answered.candidates if answered else ()
 
     def in_context(self, request: SearchRequest, name: str, windows: Numbers, factors: Sequence[float]) -> Any:
         """A ranker's scores for memories read together with their neighbours, float, one for each row of `windows`.
