@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -27,12 +27,22 @@ def _succeeded(hits: Sequence[Hit]) -> Sequence[Hit]:
     """A superseded memory lends its score to its successor, so that what holds now stands above what held before."""
     if all(hit.memory.state is not State.SUPERSEDED for hit in hits):
         return hits
-    held = {hit.memory.ref: hit for hit in hits if hit.memory.state is State.LIVE}
+    held = {hit.memory.ref: hit for hit in hits}
     for hit in sorted(hits, key=_order):
-        successor = held.get(Ref(hit.memory.collection, hit.memory.superseded_by or ""))
-        if hit.memory.state is State.SUPERSEDED and successor is not None and hit.score > successor.score:
-            held[successor.memory.ref] = _raised(successor, hit)
-    return [held.get(hit.memory.ref, hit) if hit.memory.state is State.LIVE else hit for hit in hits]
+        current = _current(hit, held)
+        if current is not None and hit.score > current.score:
+            held[current.memory.ref] = _raised(current, hit)
+    return list(held.values())
+
+
+def _current(hit: Hit, held: Mapping[Ref, Hit]) -> Hit | None:
+    """The living hit at the end of a superseded one's line, as far as its members are among the hits."""
+    following: Hit | None = hit
+    for _ in range(len(held)):
+        if following is None or following.memory.state is not State.SUPERSEDED:
+            break
+        following = held.get(Ref(following.memory.collection, following.memory.superseded_by or ""))
+    return following if following is not None and following is not hit and following.memory.state is State.LIVE else None
 
 
 def _raised(hit: Hit, old: Hit) -> Hit:
