@@ -53,7 +53,8 @@ class WeightedSum:
         gains, own = self._judge(request, selection, signals)
         rankers = list(signals.found)
         memories = _candidates(reader, request.pool, selection, self._leading(request, gains.over(own), rankers))
-        self._rescore(request, memories, signals.best(), signals)
+        best = signals.best()
+        self._rescore(request, memories, best, signals)
         shares = shares_of(request.weights, signals.found)
         hits = [_fuse(memory, signals, shares, own.get(memory.number, 0.0) if rankers else None) for memory in memories]
         if rankers:
@@ -61,13 +62,14 @@ class WeightedSum:
                 gains.add(question_gains(self._settings, request.text, memories, gains.over(own)))
             hits = _lifted(hits, gains, math.fsum(shares[name] for name in rankers))
         hits = arranged(hits)[: max(request.limit, 0)]
-        weak = bool(rankers) and self._weak(hits, len(rankers))
-        return Ranking(hits, sorted(signals.found), len(selection), len(memories), sorted(signals.failed), weak)
+        return Ranking(hits, sorted(signals.found), len(selection), len(memories), sorted(signals.failed), self._weak(hits, best, rankers))
 
-    def _weak(self, hits: Sequence[Hit], rankers: int) -> bool:
-        """Scores of one ranker alone spread wider, so the border is lower."""
-        border = self._settings.weak_below if rankers > 1 else self._settings.weak_below_alone
-        return max((hit.relevance or 0.0 for hit in hits), default=0.0) < border
+    def _weak(self, hits: Sequence[Hit], best: Mapping[int, float], rankers: Sequence[str]) -> bool:
+        """Whether nothing fits the text well, neither by all signals together nor by one of several."""
+        relevance = max((hit.relevance or 0.0 for hit in hits), default=0.0)
+        if len(rankers) < 2:
+            return bool(rankers) and relevance < self._settings.weak_below_alone
+        return relevance < self._settings.weak_below and max(best.values(), default=0.0) < self._settings.fits_alone
 
     def _judge(self, request: SearchRequest, selection: Selection, signals: Signals) -> tuple[Gains, dict[int, float]]:
         """Let every ranker judge every candidate and the neighbours of the best.

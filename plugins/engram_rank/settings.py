@@ -19,6 +19,7 @@ class Settings:
     date: float = 0.1
     weak_below: float = 0.2
     weak_below_alone: float = 0.15
+    fits_alone: float = 0.35
 
     @classmethod
     def read(cls, values: Mapping[str, Any]) -> Settings:
