@@ -111,6 +111,18 @@ class KeepingContract(StoreFixtures):
         assert [[item.id for item in batch] for batch in batches] == [["m0", "m1"], ["m2", "m4"], ["m5", "m6"]]
         assert [item.id for batch in store.scan(after=one(store, "m4").number) for item in batch] == ["m5", "m6"]
 
+    def test_sources_tell_which_memories_come_from_the_same(self, store: Store, open_store: Callable[[], Store]) -> None:
+        put(store, "m1", "m2", source="talk")
+        put(store, "m3", source="other")
+        put(store, "m4")
+        apply(store, Revise(ref("m2"), {"source": "other"}))
+        numbers = [one(store, name).number for name in ("m1", "m2", "m3", "m4")]
+        for current in before_and_after(store, open_store):
+            first, second, third, fourth = (int(code) for code in current.sources()[numbers])
+            assert first >= 0
+            assert second == third != first
+            assert fourth < 0
+
     # The log, backup
 
     def test_the_log_is_chained_and_holds_no_text(self, store: Store) -> None:
