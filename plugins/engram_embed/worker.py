@@ -39,13 +39,15 @@ MOST_CHARACTERS = 20_000
 class Pace:
     """Seconds, but for `batch`, the memories of one commit.
 
-    Work starts when no commit came for `quiet`, or one waits for `patience`; without any commit, `start` after the start.
+    Work starts `soon` after a single commit. In a burst, whose commits are less than `quiet` apart, it starts when none came
+    for `quiet` or one has waited for `patience`. Without any commit it starts `start` after the start.
     """
 
     start: float = 2.0
+    soon: float = 0.003
     quiet: float = 0.03
     patience: float = 1.0
-    batch: int = 32
+    batch: int = 64
     save: float = 2.0
     retry: float = 30.0
 
@@ -72,6 +74,7 @@ class Worker:
         self._noted: dict[int, None] = {}
         self._heard = 0
         self._first_note = self._last_note = 0.0
+        self._burst = False
         self._name = ""
         self._reached = self._saved = self._started_from = 0
         self._caught_up = False
@@ -107,7 +110,9 @@ class Worker:
             self._heard = max(self._heard, applied.sequence)
             if not numbers:
                 return
-            self._last_note = time.monotonic()
+            now = time.monotonic()
+            self._burst = now < self._last_note + self._pace.quiet
+            self._last_note = now
             self._first_note = self._first_note if self._noted else self._last_note
             self._noted.update(dict.fromkeys(numbers))
         self._wake.set()
@@ -178,7 +183,8 @@ class Worker:
         """A burst of commits is embedded after it, so that the embedding's own commits do not stand in its way."""
         while self._noted and len(self._noted) < self._pace.batch and not self._stop.is_set():
             now = time.monotonic()
-            rest = min(self._last_note + self._pace.quiet, self._first_note + self._pace.patience) - now
+            quiet = self._pace.quiet if self._burst else self._pace.soon
+            rest = min(self._last_note + quiet, self._first_note + self._pace.patience) - now
             if rest <= 0:
                 return
             self._stop.wait(rest)

@@ -24,7 +24,7 @@ from engram_embed.worker import Pace
 from engram_kernel.changes import Change, ChangeSet, Put
 from engram_kernel.model import Memory, Ref
 
-QUICK = Pace(start=0.05, quiet=0.005, patience=0.05, save=0.05, retry=0.1)
+QUICK = Pace(start=0.05, quiet=0.005, patience=0.05, save=0.05, retry=0.1, batch=32)
 HASHING = "hashing_provider:make"
 
 
