@@ -15,8 +15,8 @@ BACKUPS = "backup"
 class Settings:
     """See `engram-plugin.yaml` for what each one means."""
 
-    cache_mb: int = 128
-    memory_limit_mb: int = 512
+    cache_mb: int = 64
+    memory_limit_mb: int = 256
     threads: int = 2
     readers: int = 3
     idle_seconds: float = 2.0

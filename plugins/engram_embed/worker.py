@@ -7,12 +7,14 @@ when the process is killed or the provider is down for days.
 
 from __future__ import annotations
 
+import os
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from threading import Event, Lock, Thread
+from threading import Event, Lock, Thread, get_native_id
 
 import structlog
 
@@ -29,6 +31,8 @@ NEEDING = frozenset({"put", "supersede", "revise", "restore"})
 """Operations after which a memory may need a vector."""
 PAGE = 500
 """Changes read at once while catching up."""
+BACKGROUND = 10
+"""Nice value of the worker."""
 PATIENCE = 5.0
 """Seconds the end waits for a running batch."""
 MOST_CHARACTERS = 20_000
@@ -118,6 +122,7 @@ class Worker:
         self._wake.set()
 
     def _run(self) -> None:
+        _step_back()
         self._wake.wait(self._pace.start)
         while not self._stop.is_set():
             self._wake.clear()
@@ -283,3 +288,9 @@ class Worker:
             self._saved = self._reached
         except (OSError, EngramError) as error:
             self._log.warning("the progress of the embedding could not be noted", error=str(error))
+
+
+def _step_back() -> None:
+    """Let the system prefer the threads that answer callers; only Linux has a priority for each thread."""
+    if sys.platform == "linux":
+        os.setpriority(os.PRIO_PROCESS, get_native_id(), BACKGROUND)
