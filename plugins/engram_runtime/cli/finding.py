@@ -34,6 +34,8 @@ def _given(arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 def _show_hits(data: Mapping[str, Any], explain: bool) -> None:
     hits = data["results"]
+    if said := data.get("note"):
+        click.echo(f"{output.mark('warning')}  {output.clean(str(said))}")
     for place, hit in enumerate(hits, 1):
         _show_hit(place, hit, explain)
     output.note(output.joined([_count(data), *_remarks(data)]))
