@@ -18,6 +18,8 @@ from engram_kernel.errors import Busy
 
 QUERY_CHARACTERS = 1_000
 """Longer queries are embedded by their beginning."""
+FIRST_QUERY_SECONDS = 4.0
+"""Longest wait of a query for a model that is loading."""
 COURTESY_SECONDS = 0.25
 """Longest wait of a batch of memories for the queries that are being embedded."""
 
@@ -69,6 +71,8 @@ class WindowEmbedder:
         known = self._cache.get(self.model, key)
         if known is not None:
             return known
+        # The first question after a start waits for the model: without it, "nothing fits" would be said too early.
+        self._model.settle(FIRST_QUERY_SECONDS)
         with self._queue.query():
             vectors = self._model.encode([self._settings.query_prefix + key], query=True)
         vector: bytes = vectors.astype("<f4").tobytes()

@@ -72,6 +72,12 @@ class Model:
         with self._changed:
             return self._changed.wait_for(lambda: self.state == "ready", seconds)
 
+    def settle(self, seconds: float) -> None:
+        """Start loading if need be, and wait until it has succeeded or failed."""
+        self.need()
+        with self._changed:
+            self._changed.wait_for(lambda: self.state != "loading", seconds)
+
     @property
     def pause(self) -> float:
         """Seconds until the next attempt makes sense."""
