@@ -10,7 +10,7 @@ JOBS ?= 2
 SOURCES := kernel plugins tests tools benchmarks docs
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test slow-test check format docs schemas bench conformance clean
+.PHONY: help install demo test slow-test check format docs schemas bench bench-locomo bench-questions bench-longmemeval conformance clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 14
@@ -56,6 +56,15 @@ schemas: $(STAMP) ## Write the JSON schemas again
 
 bench: $(STAMP) ## Measure speed at 1k, 10k and 100k memories (BENCH_1M=1 adds one million)
 	@$(BIN)/python benchmarks/speed.py $(ARGS)
+
+bench-locomo: $(STAMP) ## Evidence found on LoCoMo (LOCOMO=file; ARGS="--corpus facts")
+	@$(BIN)/python benchmarks/locomo.py $(ARGS)
+
+bench-questions: $(STAMP) ## Our own questions: wording, languages, time, abstention
+	@$(BIN)/python benchmarks/questions.py $(ARGS)
+
+bench-longmemeval: $(STAMP) ## LongMemEval retrieval (LONGMEMEVAL=file)
+	@$(BIN)/python benchmarks/longmemeval.py $(ARGS)
 
 conformance: $(STAMP) ## Run the official MCP conformance suite (needs Node 22 and the network once)
 	@$(BIN)/python tests/conformance/run.py $(ARGS)

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import structlog
 from hypothesis import HealthCheck, settings
 
 # A slow or busy machine is no reason to fail.
@@ -29,3 +30,10 @@ def _no_settings_of_ours() -> Iterator[None]:
             patch.setenv(name, str(folder))
         yield
     shutil.rmtree(base, ignore_errors=True)
+
+
+@pytest.fixture(autouse=True)
+def _own_logging() -> Iterator[None]:
+    """What one test sets up for logging, bound to its captured stderr, does not reach the next."""
+    yield
+    structlog.reset_defaults()
