@@ -10,7 +10,7 @@ from itertools import islice, product
 from pathlib import Path
 
 from engram_kernel.changes import Change, ChangeSet, Link, Put
-from engram_kernel.config import Config
+from engram_kernel.config import Config, PluginsConfig
 from engram_kernel.kernel import Kernel
 from engram_kernel.model import Edge, Memory, Ref
 from engram_thoughts.records import new_attributes
@@ -74,16 +74,30 @@ def edges(number: int) -> Iterator[Edge]:
         )
 
 
-def fill(folder: Path, count: int) -> float:
-    """Write `count` memories with their links into a new store; returns seconds. The folder has no owner meanwhile."""
+WITHOUT_MODEL = ["embed", "faiss"]
+"""The plugins of the vector signal."""
+QUIET = 6.0
+"""Seconds without a commit after which the background embedding must be done."""
+
+
+def fill(folder: Path, count: int, *, model: bool = False) -> float:
+    """Write `count` memories with their links, and their vectors with `model`, into a new store; returns seconds.
+
+    The folder has no owner meanwhile.
+    """
     began = time.perf_counter()
-    kernel = Kernel.start(Config(), folder)
+    plugins = PluginsConfig(disabled=[] if model else WITHOUT_MODEL)
+    kernel = Kernel.start(Config(plugins=plugins), folder)
     try:
         for start in range(0, count, BATCH):
             numbers = range(start, min(count, start + BATCH))
             puts: list[Change] = [Put(memory(number)) for number in numbers]
             links: list[Change] = [Link(edge) for number in numbers for edge in edges(number)]
             kernel.store.apply(ChangeSet((*puts, *links), actor="bench"))
+        seconds = time.perf_counter() - began
+        seen = -1
+        while model and seen != (seen := kernel.store.sequence()):
+            time.sleep(QUIET)
     finally:
         kernel.close()
-    return time.perf_counter() - began
+    return seconds

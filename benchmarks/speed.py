@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from corpus import EDGES, fill, query
+from corpus import EDGES, WITHOUT_MODEL, fill, query
 from rich.console import Console
 from rich.table import Table
 
@@ -41,6 +41,7 @@ class Run:
 
     size: int
     folder: Path
+    model: bool = False
     samples: dict[str, list[float]] = field(default_factory=dict)
     facts: dict[str, float] = field(default_factory=dict)
 
@@ -48,7 +49,8 @@ class Run:
         self.samples.setdefault(name, []).append(milliseconds)
 
     def environment(self) -> dict[str, str]:
-        return clean_environment(self.folder, ENGRAM_OWNER_IDLE_SECONDS="600", ENGRAM_PROFILE="thoughts")
+        disabled = {} if self.model else {"ENGRAM_DISABLE_PLUGINS": ",".join(WITHOUT_MODEL)}
+        return clean_environment(self.folder, ENGRAM_OWNER_IDLE_SECONDS="600", ENGRAM_PROFILE="thoughts", **disabled)
 
 
 FIXED_BUDGETS = {"start, owner running": 150.0, "start, no owner": 2000.0, "store": 15.0, "get": 3.0, "list 20": 3.0, "neighbours": 3.0}
@@ -59,12 +61,12 @@ def budget(name: str, size: int) -> float | None:
     return SEARCH_BUDGETS.get(size) if name.startswith("search") else FIXED_BUDGETS.get(name)
 
 
-def measure(size: int) -> Run:
+def measure(size: int, *, model: bool = False) -> Run:
     """Fill a store, start hosts on it, and time their calls."""
-    run = Run(size, BUILD / "bench" / f"store-{size}")
+    run = Run(size, BUILD / "bench" / f"store-{size}", model)
     shutil.rmtree(run.folder, ignore_errors=True)
     run.folder.mkdir(parents=True)
-    run.facts["fill_s"] = fill(run.folder, size)
+    run.facts["fill_s"] = fill(run.folder, size, model=model)
     try:
         starts(run)
         with Host(run.environment(), name="bench") as host:
@@ -208,11 +210,13 @@ def sizes() -> list[int]:
 def main() -> int:
     parser = argparse.ArgumentParser("speed", description=__doc__)
     parser.add_argument("--sizes", default=",".join(map(str, sizes())), help="numbers of memories, separated by commas")
-    wanted = [int(part) for part in parser.parse_args().sizes.split(",")]
+    parser.add_argument("--model", action="store_true", help="with the embedding model; waits until every memory has its vector")
+    options = parser.parse_args()
+    wanted = [int(part) for part in options.sizes.split(",")]
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 100)
     runs = []
     for size in wanted:
-        runs.append(measure(size))
+        runs.append(measure(size, model=options.model))
         show(console, runs[-1])
     tokens = definition_tokens()
     console.print(f"definitions of the standard profile: about {tokens:,} tokens (budget 5,000)")
