@@ -59,7 +59,7 @@ class Hooks:
 
     @hookspec
     def engram_register_transports(self, register: Callable[[Transport | Service], None], context: PluginContext) -> None:
-        """Register a protocol for the owner's socket, or a service of its own. An exception drops it. Since 0.1."""
+        """Register protocols of the socket and services, before the store opens; an optional `warm` imports meanwhile. Since 0.1."""
 
     @hookspec
     def engram_register_checks(self, register: Callable[[Check], None], context: PluginContext) -> None:

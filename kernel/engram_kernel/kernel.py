@@ -59,17 +59,24 @@ class Kernel:
         self._log = structlog.get_logger("kernel")
 
     @classmethod
-    def start(cls, config: Config, folder: Path, plugins: Plugins | None = None) -> Kernel:
+    def start(
+        cls, config: Config, folder: Path, plugins: Plugins | None = None, early: Callable[[Sequence[Any]], None] | None = None
+    ) -> Kernel:
         """Load plugins, open the store, register everything. Blocking; raises ConfigError, StoreUnusable, PluginFailed.
 
-        `plugins` may hold already loaded plugins (embedding, tests).
-        """
+        `plugins` may be loaded already; `early` is told the transports and services before the store is opened."""
         if plugins is None:
             plugins = Plugins()
             plugins.load(config.plugins.disabled, config.plugins.settings)
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         provider, settings = cls.provider(plugins, folder)
+        ways: list[Any] = []
+        plugins.each("engram_register_transports", lambda plugin: PluginContext(plugin, folder, None), register=ways.append)
+        if early:
+            early(ways)
         kernel = cls(config, folder, plugins, provider.open(folder, settings, read_only=False))
+        kernel.transports = {way.kind: way for way in ways if isinstance(way, Transport)}
+        kernel.services = {way.name: way for way in ways if not isinstance(way, Transport)}
         kernel._register()
         return kernel
 
@@ -90,7 +97,6 @@ class Kernel:
         self.retriever = self._find_retriever(self._signals)
         each("engram_register_approvers", register=self.approvers.append, stop=True)
         each("engram_register_tools", register=self._add_surface)
-        each("engram_register_transports", register=self._add_transport)
         each("engram_register_checks", register=self.checks.append)
         self._declare_collections()
 
@@ -110,12 +116,6 @@ class Kernel:
             self._declared[item.id] = item
         else:
             self.registry.add(item)
-
-    def _add_transport(self, item: Transport | Service) -> None:
-        if isinstance(item, Transport):
-            self.transports[item.kind] = item
-        else:
-            self.services[item.name] = item
 
     def _declare_collections(self) -> None:
         known = {collection.id for collection in self.store.cards(Collection)}

@@ -13,6 +13,7 @@ import signal
 import socket
 import struct
 import sys
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -45,6 +46,7 @@ class Owner:
         self._lease = lease.Lease(folder)
         self._log = structlog.get_logger("owner")
         self._sessions: set[asyncio.Task[None]] = set()
+        self._kinds: set[str] = set()
         self._key = secrets.token_urlsafe(24)
         self._stopping = asyncio.Event()
         self._kernel: asyncio.Future[Kernel] = asyncio.get_running_loop().create_future()
@@ -106,7 +108,13 @@ class Owner:
 
     def _start_kernel(self) -> Kernel:
         self._plugins.load(self._config.plugins.disabled, self._config.plugins.settings)
-        return Kernel.start(self._config, self.folder, self._plugins)
+        return Kernel.start(self._config, self.folder, self._plugins, self._warm)
+
+    def _warm(self, ways: Sequence[Any]) -> None:
+        """Import what the waiting clients' protocols need beside the opening of the store, which is not Python's work."""
+        for way in ways:
+            if getattr(way, "kind", None) in self._kinds and hasattr(way, "warm"):
+                threading.Thread(target=way.warm, name="warm", daemon=True).start()
 
     async def _service(self, name: str, options: Mapping[str, str]) -> None:
         kernel = await self._kernel
@@ -162,6 +170,7 @@ class Owner:
     async def _session(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, trusted: bool) -> None:
         try:
             said = read_hello(await reader.readline(), None if trusted else self._key)
+            self._kinds.add(str(said["kind"]))
             kernel = await asyncio.shield(self._kernel)
             facts = session_facts(said, self._config_file)
         except HelloRefused as refusal:
