@@ -226,9 +226,10 @@ def _reply(outcome: str | BaseModel | ToolResult) -> Reply:
     if isinstance(outcome, str):
         return Reply(outcome)
     result = outcome if isinstance(outcome, ToolResult) else ToolResult(outcome)
-    words = "" if result.data is None else result.data.model_dump_json(by_alias=True)
-    data = None if result.data is None else result.data.model_dump(mode="json", by_alias=True)
-    return Reply(words if result.text is None else result.text, data, result.native)
+    if result.data is None:
+        return Reply(result.text or "", native=result.native)
+    text = result.data.model_dump_json(by_alias=True) if result.text is None else result.text
+    return Reply(text, result.data.model_dump(mode="json", by_alias=True), result.native)
 
 
 def _crash(tool: Tool) -> PluginFailed:

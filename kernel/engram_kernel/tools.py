@@ -20,7 +20,6 @@ from engram_kernel.session import Session
 if TYPE_CHECKING:
     from engram_kernel.call import Call
 
-Determinism = Literal["deterministic", "approximate", "conditional", "non-deterministic"]
 PROFILES = ("standard", "project", "graph", "thoughts", "all")
 
 
@@ -56,7 +55,6 @@ class Tool:
     destructive: bool = False
     idempotent: bool = True
     audience: Literal["agent", "operator"] = "agent"
-    determinism: Determinism = "deterministic"
     profiles: frozenset[str] = frozenset()
     meta: Mapping[str, Any] = field(default_factory=dict)
     schema: Mapping[str, Any] | None = None

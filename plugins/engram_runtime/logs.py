@@ -11,8 +11,6 @@ from typing import Any
 
 import structlog
 
-LEVELS = ("debug", "info", "warning", "error")
-
 
 class LogStream(io.TextIOBase):
     """Writes to a file, or to what stderr is at the moment. A log that cannot be written never fails what is logged."""

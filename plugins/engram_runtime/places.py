@@ -20,8 +20,6 @@ ALIASES = {
 PASSED_ON = re.compile(r"ENGRAM_[A-Z_]+|CLAUDE_PROJECT_DIR|TZ|LANG|LC_ALL|XDG_\w+_HOME")
 """The environment variables that a client tells the owner."""
 
-TRUE_WORDS = frozenset({"1", "true", "yes", "on"})
-
 
 def environment(raw: Mapping[str, str]) -> dict[str, str]:
     """The variables that matter, with aliases resolved."""

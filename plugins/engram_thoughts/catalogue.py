@@ -51,7 +51,6 @@ def _reading(settings: Settings) -> Sequence[Tool]:
             handler=searching.search,
             arguments=arguments.SearchMemory,
             result=results.Found,
-            determinism="approximate",
         ),
         _tool(
             name="search_keywords",

@@ -31,7 +31,7 @@ HASHING = "hashing_provider:make"
 @pytest.fixture(scope="session", autouse=True)
 def _hashing_provider() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(Path(__file__).parent))
+        patch.syspath_prepend(str(Path(__file__).parents[1] / "support"))
         yield
     sys.modules.pop("hashing_provider", None)
 

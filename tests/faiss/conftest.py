@@ -20,7 +20,7 @@ from engram_kernel.errors import Busy
 from engram_kernel.model import Collection, Event
 from engram_kernel.query import Query
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 from hashing_provider import Hashing
 
 sys.path.pop(0)
@@ -29,7 +29,7 @@ sys.path.pop(0)
 @pytest.fixture(scope="session", autouse=True)
 def _hashing_provider() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(Path(__file__).parent))
+        patch.syspath_prepend(str(Path(__file__).parents[1] / "support"))
         yield
     sys.modules.pop("hashing_provider", None)
 

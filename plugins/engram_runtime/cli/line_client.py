@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 HANDSHAKE = "2025-11-25"
-STATELESS = "2026-07-28"
 PATIENCE = 30.0
 
 
